@@ -1,0 +1,27 @@
+import subprocess
+import sys
+from importlib.metadata import entry_points, version
+from pathlib import Path
+
+import linked_resolver
+
+
+def test_version_is_that_of_the_installed_distribution() -> None:
+    assert linked_resolver.__version__ == version("linked-resolver")
+
+
+def test_package_is_typed() -> None:
+    assert Path(linked_resolver.__file__).with_name("py.typed").is_file()
+
+
+def test_no_command_exists_until_there_is_a_resolver() -> None:
+    assert linked_resolver.__all__ == ["__version__"]
+    assert not entry_points(group="console_scripts", name="linked-resolver")
+
+
+def test_import_loads_neither_torch_nor_a_provider() -> None:
+    code = "import sys, linked_resolver; print(*{'torch', 'vllm', 'tvm_ffi'} & sys.modules.keys())"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == ""
