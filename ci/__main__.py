@@ -1,0 +1,49 @@
+"""`python -m ci SESSION`: does the work of one nox session in the present environment."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from ci import benchmarks, checks, infinirt, lint, site, smoke, suites, wheels
+from ci.steps import Step, run_steps
+
+# Session: its steps, given the command's further arguments, and whether a failed step stops it.
+SESSIONS: dict[str, tuple[Callable[[Sequence[str]], list[Step]], bool]] = {
+    "smoke": (lambda _: list(smoke.STEPS), True),
+    "tests": (suites.steps, False),
+    "build": (wheels.steps, True),
+    "cuda_compile": (lambda _: infinirt.cuda_steps(), True),
+    "vendors": (lambda _: infinirt.vendor_steps(), False),
+    "sanitize": (lambda _: infinirt.sanitize_steps(), False),
+    "lint": (lint.steps, False),
+    "checks": (lambda _: checks.steps(), False),
+    "docs": (site.steps, False),
+    "bench": (lambda _: list(benchmarks.STEPS), False),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the session that the command line names; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m ci", description=__doc__)
+    parser.add_argument(
+        "--setup-seconds",
+        type=float,
+        default=0.0,
+        help="how long the environment took; the table's first row",
+    )
+    parser.add_argument("session", choices=SESSIONS)
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="passed on to the session")
+    parsed = parser.parse_args(arguments)
+    steps, stops = SESSIONS[parsed.session]
+    return run_steps(
+        parsed.session,
+        steps(parsed.rest),
+        keep_going=not stops,
+        setup_seconds=parsed.setup_seconds,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""Tells whether a build is still that of the present sources, compiler and options."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ci.steps import StepFailed
+
+
+def files_of(root: Path, paths: Iterable[str]) -> list[Path]:
+    """The files below `paths` that git tracks or does not ignore, sorted, relative to `root`.
+
+    Raises:
+        StepFailed: `root` is no git working tree.
+    """
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
+    done = subprocess.run(
+        [*command, *paths], cwd=root, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise StepFailed(f"cannot list the files of {root}: {done.stderr.strip()}")
+    names = {name for name in done.stdout.split("\0") if name}
+    # A tracked file that was deleted is still listed.
+    return sorted(Path(name) for name in names if (root / name).is_file())
+
+
+def digest(root: Path, paths: Iterable[str], facts: Mapping[str, str]) -> str:
+    """A hash of the names and contents of the files below `paths` and of `facts`."""
+    whole = hashlib.sha256()
+    for name in files_of(root, paths):
+        content = hashlib.sha256((root / name).read_bytes()).hexdigest()
+        whole.update(f"{name}\0{content}\n".encode())
+    whole.update(json.dumps(dict(facts), sort_keys=True).encode())
+    return whole.hexdigest()
+
+
+class Stamp:
+    """A file beside a build that says what the build was made from."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def matches(self, key: str) -> bool:
+        """Whether the build was finished from exactly `key`."""
+        return self.path.is_file() and self.path.read_text(encoding="utf-8") == key
+
+    def clear(self) -> None:
+        """Forgets the build; called before it changes, so that a broken one is never reused."""
+        self.path.unlink(missing_ok=True)
+
+    def write(self, key: str) -> None:
+        """Records that the build is finished."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(key, encoding="utf-8")

@@ -1,0 +1,147 @@
+"""Finds the tools of this machine, and says what to install where one is missing or too old."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci.steps import Skip, StepFailed
+
+CMAKE_MINIMUM = (3, 25)
+GCC_MINIMUM = (12,)
+CLANG_MINIMUM = (16,)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program and the version it reports."""
+
+    path: Path
+    version: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.path.name} {'.'.join(map(str, self.version))}"
+
+
+def parse_version(text: str) -> tuple[int, ...]:
+    """The first dotted number in `text`, as integers.
+
+    Raises:
+        StepFailed: There is none.
+    """
+    found = re.search(r"\d+(?:\.\d+)+", text)
+    if found is None:
+        raise StepFailed(f"no version number in {text.strip()!r}")
+    return tuple(int(part) for part in found.group().split("."))
+
+
+def find(name: str) -> Tool | None:
+    """The program `name` of `PATH`, or None where there is none that runs."""
+    path = shutil.which(name)
+    if path is None:
+        return None
+    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return None
+    return Tool(Path(path), parse_version(done.stdout))
+
+
+def lacks_build_tools() -> bool:
+    """Whether cmake or ninja has to come from the group `build-tools`."""
+    cmake = find("cmake")
+    return cmake is None or cmake.version < CMAKE_MINIMUM or find("ninja") is None
+
+
+def require_cmake() -> Tool:
+    """The cmake of `PATH`.
+
+    Raises:
+        StepFailed: It is missing or older than 3.25.
+    """
+    cmake = find("cmake")
+    if cmake is None or cmake.version < CMAKE_MINIMUM:
+        found = "none" if cmake is None else str(cmake)
+        raise StepFailed(
+            f"cmake >= 3.25 is needed, found {found}; run through nox, or install the dependency "
+            "group `build-tools`"
+        )
+    return cmake
+
+
+def compiler(environment: Mapping[str, str] = os.environ) -> Tool:
+    """The C++ compiler: `CXX`, or else c++, g++ or clang++ of `PATH`.
+
+    Raises:
+        StepFailed: There is none, or it is older than GCC 12 or Clang 16.
+    """
+    wanted = environment.get("CXX")
+    names = [wanted] if wanted else ["c++", "g++", "clang++"]
+    path = next((found for name in names if (found := shutil.which(name))), None)
+    if path is None:
+        raise StepFailed(
+            f"no C++ compiler among {', '.join(names)}; install one: apt-get install g++"
+        )
+    banner = subprocess.run(
+        [path, "--version"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()[0]
+    is_clang = "clang" in banner
+    tool = Tool(Path(path), parse_version(banner))
+    minimum = CLANG_MINIMUM if is_clang else GCC_MINIMUM
+    if tool.version < minimum:
+        name = "Clang" if is_clang else "GCC"
+        raise StepFailed(
+            f"C++20 needs {name} >= {minimum[0]}, found {banner!r}; set CXX to a newer compiler"
+        )
+    return tool
+
+
+def compiler_facts(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What of the compiler decides about the compiled code."""
+    tool = compiler(environment)
+    banner = subprocess.run(
+        [tool.path, "--version"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()[0]
+    flags = {name: environment.get(name, "") for name in ("CXXFLAGS", "CPPFLAGS", "LDFLAGS")}
+    return {"compiler": f"{tool.path} {banner}", **flags}
+
+
+def launcher_options() -> list[str]:
+    """The CMake option that puts ccache before the compiler, where there is one."""
+    return ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+
+
+def jobs() -> int:
+    """How many compilers run at once: `CMAKE_BUILD_PARALLEL_LEVEL`, or one for each core."""
+    return int(os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or len(os.sched_getaffinity(0)))
+
+
+def require_nvcc(environment: Mapping[str, str] = os.environ) -> Tool:
+    """The CUDA compiler: `CUDACXX`, nvcc of `PATH`, or that of the default toolkit folder.
+
+    Raises:
+        Skip: There is none.
+    """
+    candidates = [environment.get("CUDACXX"), "nvcc", "/usr/local/cuda/bin/nvcc"]
+    for name in candidates:
+        if name and (tool := find(name)):
+            return tool
+    raise Skip(
+        "no nvcc in CUDACXX, PATH or /usr/local/cuda; install NVIDIA's CUDA toolkit >= 12"
+    )
+
+
+def require_program(name: str, package: str) -> Path:
+    """The optional program `name` of `PATH`.
+
+    Raises:
+        Skip: It is missing; the reason names the Debian `package`.
+    """
+    path = shutil.which(name)
+    if path is None:
+        raise Skip(f"no {name}; apt-get install {package}")
+    return Path(path)

@@ -1,0 +1,116 @@
+"""The session `build`: sdists and wheels of every package into `dist/`, each checked by itself."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from ci import infinirt, native
+from ci.native import ROOT
+from ci.packages import PACKAGES, Package
+from ci.steps import Step, StepFailed, output_of, run
+
+DIST = ROOT / "dist"
+
+
+def steps(arguments: Sequence[str]) -> list[Step]:
+    """The steps of the session, for the packages that `arguments` name or for all."""
+    chosen = [p for p in PACKAGES if not arguments or p.name in arguments]
+    unknown = set(arguments) - {package.name for package in PACKAGES}
+    if unknown:
+        raise SystemExit(f"no package {', '.join(sorted(unknown))} in ci/packages.py")
+    found = [Step("infinirt: build the prefix", partial(native.build, infinirt.PREFIX))]
+    for package in chosen:
+        found += [
+            Step(f"{package.name}: sdist and wheel", partial(build, package)),
+            Step(f"{package.name}: contents", partial(inspect, package)),
+            Step(f"{package.name}: alone in a clean environment", partial(install_alone, package)),
+        ]
+    return found
+
+
+def build(package: Package) -> str:
+    """Builds the sdist, and the wheel from the sdist, so that the sdist is complete."""
+    for old in _built(package):
+        old.unlink()
+    run("uv", "build", "--package", package.distribution, "--out-dir", DIST, "--python", sys.executable)
+    return ", ".join(path.name for path in _built(package))
+
+
+def _built(package: Package) -> list[Path]:
+    stem = package.distribution.replace("-", "_")
+    return sorted(path for path in DIST.glob(f"{stem}-*") if path.suffix in {".whl", ".gz"})
+
+
+def wheel_of(package: Package) -> Path:
+    """The one wheel of `package` in `dist/`.
+
+    Raises:
+        StepFailed: There is none, or more than one.
+    """
+    found = [path for path in _built(package) if path.suffix == ".whl"]
+    if len(found) != 1:
+        raise StepFailed(f"expected one wheel of {package.name} in dist/, found {found}")
+    return found[0]
+
+
+def inspect(package: Package) -> str:
+    """Checks what the wheel of `package` holds."""
+    wheel = wheel_of(package)
+    problems = content_problems(wheel, package.modules)
+    if problems:
+        raise StepFailed(f"{wheel.name}: {'; '.join(problems)}")
+    with tempfile.TemporaryDirectory(prefix="infini-wheel-") as folder:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+        infinirt.refuse_paths_inside(Path(folder), [ROOT, Path.home()])
+    return f"{wheel.stat().st_size / 1024:.0f} KiB"
+
+
+def content_problems(wheel: Path, modules: Sequence[str]) -> list[str]:
+    """What is wrong with the list of files in `wheel`, which installs `modules`."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    problems = []
+    if "infini/__init__.py" in names:
+        problems.append("infini/__init__.py would hide the other distributions of `infini`")
+    for module in modules:
+        marker = f"{module.replace('.', '/')}/py.typed"
+        if marker not in names:
+            problems.append(f"no {marker}, so that type checkers ignore its types")
+    problems += [f"bundles {name}" for name in names if "libgomp" in name or "libstdc++" in name]
+    roots = {module.split(".")[0] for module in modules}
+    problems += [
+        f"installs {name} outside its modules"
+        for name in names
+        if name.split("/")[0] not in roots and ".dist-info/" not in name and ".data/" not in name
+    ]
+    return problems
+
+
+def install_alone(package: Package) -> str:
+    """Installs the wheel into a new environment and imports its modules there."""
+    with tempfile.TemporaryDirectory(prefix="infini-alone-") as folder:
+        run("uv", "venv", "--quiet", "--python", sys.executable, folder)
+        python = Path(folder, "bin/python")
+        run(
+            "uv",
+            "pip",
+            "install",
+            "--quiet",
+            "--python",
+            python,
+            "--find-links",
+            DIST,
+            wheel_of(package),
+            cwd=Path(folder),
+        )
+        statements = "; ".join(
+            ["import importlib.metadata as m", *(f"import {name}" for name in package.modules)]
+        )
+        code = f"{statements}; print(m.version({package.distribution!r}))"
+        return output_of(python, "-I", "-c", code, cwd=Path(folder)).strip()
