@@ -1,0 +1,120 @@
+"""What a declaration says, as frozen records. `read.py` makes them; every generator takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from .shapes import Shape
+
+SCHEMA = 1
+
+DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
+    "bool": ("bool",),
+    "integer": ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    "floating": ("float16", "bfloat16", "float32", "float64"),
+    "complex": ("complex64", "complex128"),
+}
+"""Classes of element types that a declaration may name, and their members."""
+
+DTYPES = tuple(dtype for members in DTYPE_CLASSES.values() for dtype in members)
+"""Every element type that a declaration may name, in the order that outputs list them."""
+
+AttributeType = Literal["scalar", "double", "int", "bool"]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a result may lie from the oracle: in units of the last place, or as two bounds."""
+
+    ulp: int | None = None
+    relative: float = 0.0
+    absolute: float = 0.0
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor argument. `dtypes` is empty when it follows `like`."""
+
+    name: str
+    doc: str
+    like: str | None
+    dtypes: tuple[str, ...]
+    least_rank: int
+    greatest_rank: int | None
+    shape: Shape | None
+    optional: bool = False
+    may_alias: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An argument that is no tensor. `like` names the input whose dtype must hold a scalar."""
+
+    name: str
+    doc: str
+    type: AttributeType
+    default: int | float | bool | None
+    has_default: bool
+    minimum: int | float | None
+    like: str | None
+
+
+@dataclass(frozen=True)
+class Aten:
+    """An `aten::` overload that the operator serves: operator argument -> its argument or result."""
+
+    overload: str
+    arguments: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One declaration."""
+
+    path: Path
+    name: str
+    group: str
+    smoke: bool
+    summary: str
+    details: str
+    agrees_with: str
+    inputs: tuple[Tensor, ...]
+    attributes: tuple[Attribute, ...]
+    outputs: tuple[Tensor, ...]
+    accumulate: str
+    rounds: str
+    tolerance: tuple[tuple[str, Tolerance], ...]
+    aten: tuple[Aten, ...]
+
+    @property
+    def class_name(self) -> str:
+        """The C++ class: `rms_norm` -> `RmsNorm`."""
+        return camel_case(self.name)
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The element types of the first input, which the operator is listed under."""
+        return self.inputs[0].dtypes
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Inputs, then outputs."""
+        return self.inputs + self.outputs
+
+    @property
+    def source(self) -> str:
+        """The function that the operator agrees with, without its arguments."""
+        return self.agrees_with.partition("(")[0]
+
+    def dtypes_of(self, tensor: Tensor) -> tuple[str, ...]:
+        """The element types of `tensor`, following `like`."""
+        if tensor.like is None:
+            return tensor.dtypes
+        return self.dtypes_of(next(other for other in self.inputs if other.name == tensor.like))
+
+
+def camel_case(name: str) -> str:
+    """`rms_norm` -> `RmsNorm`."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))

@@ -1,0 +1,133 @@
+"""Finds the implementations: headers under `src/` -> slots per operator and device."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .declaration import Operator
+from .document import DeclarationError
+
+GREATEST_SLOT = 31
+LEAST_LINKED_SLOT = 16
+
+BASELINE_SETS = ("baseline", "avx2", "avx512", "neon")
+"""Instruction sets for which every CPU kernel is compiled (those of the target machine)."""
+BF16_SETS = ("avx512_bf16",)
+"""Further sets for kernels with matrix products."""
+
+_SPECIALIZATION = re.compile(
+    r"struct\s+Operator\s*<\s*(\w+)\s*,\s*(?:rt::)?Device::Type::k(\w+)\s*,\s*(-?\d+)\s*>"
+)
+_NAME = re.compile(r"kName(?:\[\])?\s*=\s*\"([^\"]*)\"")
+_KERNEL = re.compile(r"INFINI_OPS_CPU_(MATRIX_)?KERNEL\(\s*(\w+)\s*\)")
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One specialization of `Operator`."""
+
+    operator: str
+    device: str
+    slot: int
+    name: str
+    header: Path
+    include: str
+    backend: str
+    kernel_sets: tuple[str, ...]
+
+    @property
+    def stem(self) -> str:
+        """The header's name without suffix, which names its generated sources."""
+        return self.header.stem
+
+
+def find_implementations(
+    source: Path, operators: Iterable[Operator], devices: Iterable[str]
+) -> tuple[Implementation, ...]:
+    """The native implementations of `operators` for `devices`, checked for unique slots."""
+    found: list[Implementation] = []
+    for operator in operators:
+        for device in sorted(devices):
+            folder = source / "native" / device / "ops"
+            pattern = re.compile(rf"{operator.name}(_\w+)?")
+            own = folder / operator.name
+            headers = sorted(own.glob("*.h")) if own.is_dir() else []
+            for header in headers:
+                if not pattern.fullmatch(header.stem):
+                    raise DeclarationError(
+                        f"{header}:1: the name must be {operator.name}.h or "
+                        f"{operator.name}_<implementation>.h"
+                    )
+                found.extend(scan_header(header, source, operator, device))
+    check_slots(found)
+    return tuple(found)
+
+
+def scan_header(
+    header: Path, source: Path, operator: Operator, device: str, backend: str = "native"
+) -> tuple[Implementation, ...]:
+    """The specializations in `header`."""
+    text = header.read_text(encoding="utf-8")
+    matches = list(_SPECIALIZATION.finditer(text))
+    if not matches:
+        raise DeclarationError(
+            f"{header}:1: no `struct Operator<{operator.class_name}, Device::Type::k..., SLOT>`"
+        )
+    kernels = list(_KERNEL.finditer(text))
+    sets = BASELINE_SETS if kernels else ()
+    if any(kernel[1] for kernel in kernels):
+        sets += BF16_SETS
+    result: list[Implementation] = []
+    for position, match in enumerate(matches):
+        line = text.count("\n", 0, match.start()) + 1
+        end = matches[position + 1].start() if position + 1 < len(matches) else len(text)
+        name = _NAME.search(text, match.start(), end)
+        if match[1] != operator.class_name:
+            raise DeclarationError(
+                f"{header}:{line}: expected an Operator<{operator.class_name}, ...>, got {match[1]}"
+            )
+        if match[2].lower() != device:
+            raise DeclarationError(
+                f"{header}:{line}: expected Device::Type::k{device.capitalize()}, got k{match[2]}"
+            )
+        if name is None or not re.fullmatch(r"[a-z][a-z0-9_]*", name[1]):
+            raise DeclarationError(
+                f'{header}:{line}: give the implementation a name: `kName[] = "native"`, in lower '
+                "case"
+            )
+        slot = int(match[3])
+        least = LEAST_LINKED_SLOT if backend == "linked" else 0
+        if not least <= slot <= GREATEST_SLOT:
+            raise DeclarationError(
+                f"{header}:{line}: slot {slot} is not in {least}..{GREATEST_SLOT} "
+                f"(back end {backend})"
+            )
+        result.append(
+            Implementation(
+                operator=operator.name,
+                device=device,
+                slot=slot,
+                name=name[1],
+                header=header,
+                include=header.relative_to(source).as_posix(),
+                backend=backend,
+                kernel_sets=sets,
+            )
+        )
+    return tuple(result)
+
+
+def check_slots(implementations: Iterable[Implementation]) -> None:
+    """Refuse two implementations of one operator and device with the same slot or name."""
+    taken: dict[tuple[str, str, str], Implementation] = {}
+    for item in implementations:
+        for what in (f"slot {item.slot}", f"name `{item.name}`"):
+            first = taken.setdefault((item.operator, item.device, what), item)
+            if first is not item:
+                raise DeclarationError(
+                    f"{item.header}:1: {what} of {item.operator} on {item.device} is taken by "
+                    f"{first.header}"
+                )

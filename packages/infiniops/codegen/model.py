@@ -1,0 +1,32 @@
+"""What one build tree generates from: the declarations, the implementations, the options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .declaration import Operator
+from .implementations import Implementation
+
+
+@dataclass(frozen=True)
+class Build:
+    """The input of every generator."""
+
+    version: str
+    abi_version: int
+    rt_abi_version: int
+    devices: tuple[str, ...]
+    kernel_sets: tuple[str, ...]
+    cpp_entries: bool
+    operators: tuple[Operator, ...]
+    implementations: tuple[Implementation, ...]
+
+    def implementations_of(self, operator: Operator, device: str) -> tuple[Implementation, ...]:
+        """The implementations of `operator` on `device`, by slot. `sim` runs those of the CPU."""
+        family = "cpu" if device == "sim" else device
+        own = (
+            item
+            for item in self.implementations
+            if item.operator == operator.name and item.device == family
+        )
+        return tuple(sorted(own, key=lambda item: item.slot))

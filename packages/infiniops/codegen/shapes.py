@@ -1,0 +1,160 @@
+"""Shape rules: the small language in which a declaration says what shape a tensor has.
+
+The text is a Python expression of one of these forms, where NAME is an argument:
+
+    NAME.shape                          the shape of another tensor
+    broadcast(NAME, NAME, ...)          the shape that several tensors broadcast to
+    [ITEM, ITEM, ...]                   one ITEM per dimension:
+        3                                 that size
+        _                                 any size
+        NAME.shape[-1]                    a size of another tensor
+        *NAME.shape[:-1]                  several sizes of another tensor
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A fixed size."""
+
+    size: int
+
+
+@dataclass(frozen=True)
+class Any:
+    """Any size."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """`tensor.shape[index]`."""
+
+    tensor: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Slice:
+    """`*tensor.shape[begin:end]`; None means from the start or to the end."""
+
+    tensor: str
+    begin: int | None
+    end: int | None
+
+
+Item = Literal | Any | Size | Slice
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A shape rule: its text, and either the tensors to broadcast or one item per dimension."""
+
+    text: str
+    broadcast: tuple[str, ...] = ()
+    items: tuple[Item, ...] = ()
+
+    @property
+    def same_as(self) -> str | None:
+        """The tensor whose whole shape this is, if it is that simple."""
+        match self.items:
+            case (Slice(tensor, None, None),):
+                return tensor
+        return None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every tensor that the rule mentions."""
+        mentioned = (i.tensor for i in self.items if isinstance(i, (Size, Slice)))
+        return (*self.broadcast, *mentioned)
+
+    @property
+    def has_any(self) -> bool:
+        """Whether some size is free."""
+        return any(isinstance(item, Any) for item in self.items)
+
+    def least_rank_of(self, tensor: str) -> int:
+        """The smallest rank of `tensor` for which every index of the rule exists."""
+        ranks = [0]
+        for item in self.items:
+            if isinstance(item, Size) and item.tensor == tensor:
+                ranks.append(-item.index if item.index < 0 else item.index + 1)
+        return max(ranks)
+
+
+def parse_shape(text: str) -> Shape:
+    """Read a shape rule. Raises ValueError with what is wrong."""
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise ValueError(f"`{text}` is not a shape rule: {error.msg}") from error
+    match node:
+        case ast.Attribute():
+            return Shape(text, items=(Slice(_tensor(node, text), None, None),))
+        case ast.Call(func=ast.Name(id="broadcast"), args=[_, *_], keywords=[]):
+            names = tuple(arg.id for arg in node.args if isinstance(arg, ast.Name))
+            if len(names) == len(node.args):
+                return Shape(text, broadcast=names)
+        case ast.List():
+            return Shape(text, items=tuple(_item(item, text) for item in node.elts))
+    raise ValueError(f"`{text}` is not a shape rule")
+
+
+def evaluate_shape(
+    rule: Shape, shapes: Mapping[str, tuple[int, ...]], free: int = 1
+) -> tuple[int, ...]:
+    """The shape that `rule` gives for concrete `shapes`; free sizes become `free`."""
+    if rule.broadcast:
+        rank = max(len(shapes[name]) for name in rule.broadcast)
+        padded = [(1,) * (rank - len(shapes[name])) + shapes[name] for name in rule.broadcast]
+        return tuple(next((size for size in sizes if size != 1), 1) for sizes in zip(*padded))
+    result: list[int] = []
+    for item in rule.items:
+        match item:
+            case Literal(size):
+                result.append(size)
+            case Any():
+                result.append(free)
+            case Size(tensor, index):
+                result.append(shapes[tensor][index])
+            case Slice(tensor, begin, end):
+                result.extend(shapes[tensor][begin:end])
+    return tuple(result)
+
+
+def _item(node: ast.expr, text: str) -> Item:
+    match node:
+        case ast.Constant(value=int(size)) if size >= 0 and not isinstance(size, bool):
+            return Literal(size)
+        case ast.Name(id="_"):
+            return Any()
+        case ast.Subscript(value=ast.Attribute() as value, slice=index):
+            return Size(_tensor(value, text), _integer(index, text))
+        case ast.Starred(
+            value=ast.Subscript(
+                value=ast.Attribute() as value, slice=ast.Slice(lower=lower, upper=upper, step=None)
+            )
+        ):
+            begin = None if lower is None else _integer(lower, text)
+            end = None if upper is None else _integer(upper, text)
+            return Slice(_tensor(value, text), begin, end)
+    raise ValueError(f"`{ast.unparse(node)}` in `{text}` is not a size")
+
+
+def _tensor(node: ast.Attribute, text: str) -> str:
+    if node.attr == "shape" and isinstance(node.value, ast.Name):
+        return node.value.id
+    raise ValueError(f"`{ast.unparse(node)}` in `{text}` is not the shape of an argument")
+
+
+def _integer(node: ast.expr, text: str) -> int:
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+    raise ValueError(f"`{ast.unparse(node)}` in `{text}` is not an index")
