@@ -16,7 +16,7 @@ import nox
 # nox executes this file without putting its folder on the path.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from ci import toolchain  # noqa: E402 - needs the line above
+from ci import toolchain
 
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "uv"

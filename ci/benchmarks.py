@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ci import infinirt, native
 from ci.native import BUILD
-from ci.steps import Step, StepFailed, output_of
+from ci.steps import Step, StepError, output_of
 
 RESULTS = BUILD / "bench"
 
@@ -17,7 +17,7 @@ def measure_infinirt() -> str:
     """Runs InfiniRT's benchmark program and keeps what it prints."""
     program = next(infinirt.BENCHMARKS.tree.rglob("infinirt_benchmarks"), None)
     if program is None:
-        raise StepFailed(f"no program infinirt_benchmarks below {infinirt.BENCHMARKS.tree}")
+        raise StepError(f"no program infinirt_benchmarks below {infinirt.BENCHMARKS.tree}")
     text = output_of(program, env={"INFINI_RT_SIM_DEVICES": "1"})
     results = parse(text)
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -29,14 +29,14 @@ def parse(text: str) -> dict[str, dict[str, object]]:
     """Reads `{"name": {"value": number, "unit": text, ...}, ...}`.
 
     Raises:
-        StepFailed: `text` is something else, or holds no result.
+        StepError: `text` is something else, or holds no result.
     """
     try:
         results = json.loads(text)
     except json.JSONDecodeError as error:
-        raise StepFailed(f"a benchmark printed no JSON object: {error}") from error
+        raise StepError(f"a benchmark printed no JSON object: {error}") from error
     if not isinstance(results, dict) or not results:
-        raise StepFailed("a benchmark printed no result")
+        raise StepError("a benchmark printed no result")
     for name, result in results.items():
         good = (
             isinstance(result, dict)
@@ -44,7 +44,7 @@ def parse(text: str) -> dict[str, dict[str, object]]:
             and isinstance(result.get("unit"), str)
         )
         if not good:
-            raise StepFailed(f"benchmark {name!r}: expected value and unit, got {result!r}")
+            raise StepError(f"benchmark {name!r}: expected value and unit, got {result!r}")
     return results
 
 

@@ -13,7 +13,7 @@ from ci import pages
 from ci.native import ROOT
 from ci.packages import PACKAGES
 from ci.stamp import files_of
-from ci.steps import Step, StepFailed
+from ci.steps import Step, StepError
 
 ROOT_ENTRIES = {
     ".ci",
@@ -168,7 +168,9 @@ def machine_dependent_text(
     paths = [re.escape(value) for value in sorted(values) if value.count("/") > 1]
     # Only at the start of a path: `build/home/x` and `${prefix}/home/x` are relative.
     starts = "|".join([*paths, r"/(?:home|root|Users)/\w"])
-    forbidden = re.compile(rf"(?<![\w.$}}*>-])(?:{starts})|{'|'.join(map(re.escape, REGISTRY_HOSTS))}")
+    forbidden = re.compile(
+        rf"(?<![\w.$}}*>-])(?:{starts})|{'|'.join(map(re.escape, REGISTRY_HOSTS))}"
+    )
     return [
         Problem(path, number, f"names {match[0]!r}, which is not so on every machine")
         for path in files_of(root, ["."])
@@ -246,13 +248,13 @@ def require_none(check: Check) -> None:
     """Runs one check on the tree.
 
     Raises:
-        StepFailed: It found problems; each is printed.
+        StepError: It found problems; each is printed.
     """
     problems = check(ROOT)
     for problem in problems:
         print(problem)
     if problems:
-        raise StepFailed(f"{len(problems)} problems, the first: {problems[0]}")
+        raise StepError(f"{len(problems)} problems, the first: {problems[0]}")
 
 
 def steps() -> list[Step]:

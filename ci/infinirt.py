@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ci import native, toolchain
 from ci.native import ROOT, Configuration
-from ci.steps import Skip, Step, StepFailed, output_of, run
+from ci.steps import Skip, Step, StepError, output_of, run
 
 PACKAGE = "packages/infinirt"
 VENDORS = ("iluvatar", "hygon", "thead", "metax", "moore")
@@ -56,7 +56,7 @@ def build_and_test_steps() -> list[Step]:
     """Build and CTest of cpu and sim, and a consumer of the installed prefix."""
     return [
         Step("infinirt: build", partial(native.build, TESTS)),
-        Step("infinirt: C++ tests", partial(native.test, TESTS)),
+        Step("infinirt: C++ tests", partial(native.run_tests, TESTS)),
         Step("infinirt: consumer of a moved prefix", partial(use_moved_prefix, TESTS)),
     ]
 
@@ -69,7 +69,7 @@ def sanitize_steps() -> list[Step]:
             Step(f"infinirt: build, {name}", partial(native.build, configuration)),
             Step(
                 f"infinirt: C++ tests, {name}",
-                partial(native.test, configuration, wrapper=_fixed_addresses()),
+                partial(native.run_tests, configuration, wrapper=_fixed_addresses()),
             ),
         ]
     return steps
@@ -82,7 +82,7 @@ def vendor_steps() -> list[Step]:
         configuration = with_vendor(vendor)
         steps += [
             Step(f"infinirt: build, {vendor}", partial(build_with_sdk, configuration)),
-            Step(f"infinirt: C++ tests, {vendor}", partial(native.test, configuration)),
+            Step(f"infinirt: C++ tests, {vendor}", partial(native.run_tests, configuration)),
         ]
     return steps
 
@@ -109,7 +109,7 @@ def _build_cuda() -> str | None:
 
 def _test_cuda() -> None:
     toolchain.require_nvcc()
-    native.test(CUDA)
+    native.run_tests(CUDA)
 
 
 def _fixed_addresses() -> tuple[str, ...]:
@@ -158,7 +158,7 @@ def refuse_paths_inside(prefix: Path, forbidden: list[Path]) -> None:
     """Checks that no installed file holds a path that exists on the building machine alone.
 
     Raises:
-        StepFailed: A file does, or a library has a run path that is not relative to itself.
+        StepError: A file does, or a library has a run path that is not relative to itself.
     """
     problems = []
     for path in sorted(prefix.rglob("*")):
@@ -169,7 +169,7 @@ def refuse_paths_inside(prefix: Path, forbidden: list[Path]) -> None:
         if content.startswith(b"\x7fELF"):
             problems += [f"{path.name}: {problem}" for problem in run_path_problems(path)]
     if problems:
-        raise StepFailed("installed files depend on this machine: " + "; ".join(problems))
+        raise StepError("installed files depend on this machine: " + "; ".join(problems))
 
 
 def run_path_problems(library: Path) -> list[str]:

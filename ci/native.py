@@ -109,7 +109,7 @@ def build(configuration: Configuration) -> str | None:
     return None
 
 
-def test(configuration: Configuration, *, wrapper: tuple[str, ...] = ()) -> None:
+def run_tests(configuration: Configuration, *, wrapper: tuple[str, ...] = ()) -> None:
     """Runs the CTest suite of a built configuration; no test at all is a failure.
 
     `wrapper` are words put before the command; the tests inherit what it sets.

@@ -12,7 +12,13 @@ NOTICE = "<!-- Made by ci/pages.py; `nox -s docs -- --write` renews it. -->"
 
 def packages_page(root: Path) -> str:
     """The page of all packages: version and description from each pyproject.toml."""
-    lines = [NOTICE, "", "# Packages", "", "| folder | distribution | modules | version | what it is |"]
+    lines = [
+        NOTICE,
+        "",
+        "# Packages",
+        "",
+        "| folder | distribution | modules | version | what it is |",
+    ]
     lines.append("|---|---|---|---|---|")
     for package in PACKAGES:
         project = package.metadata_below(root)

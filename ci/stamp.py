@@ -8,21 +8,19 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ci.steps import StepFailed
+from ci.steps import StepError
 
 
 def files_of(root: Path, paths: Iterable[str]) -> list[Path]:
     """The files below `paths` that git tracks or does not ignore, sorted, relative to `root`.
 
     Raises:
-        StepFailed: `root` is no git working tree.
+        StepError: `root` is no git working tree.
     """
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
-    done = subprocess.run(
-        [*command, *paths], cwd=root, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command, *paths], cwd=root, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise StepFailed(f"cannot list the files of {root}: {done.stderr.strip()}")
+        raise StepError(f"cannot list the files of {root}: {done.stderr.strip()}")
     names = {name for name in done.stdout.split("\0") if name}
     # A tracked file that was deleted is still listed.
     return sorted(Path(name) for name in names if (root / name).is_file())

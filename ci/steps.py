@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
-class Skip(Exception):
+class Skip(Exception):  # noqa: N818 - it is no error
     """Raised by a step that cannot run here; its text is the reason and what would change it."""
 
 
-class StepFailed(Exception):
+class StepError(Exception):
     """Raised by a step that failed for a reason which one line states."""
 
 
@@ -50,7 +50,7 @@ def run(
     """Runs `command` with its output on the terminal; `env` is added to the environment.
 
     Raises:
-        StepFailed: The command cannot be started or exits with another status than 0.
+        StepError: The command cannot be started or exits with another status than 0.
     """
     _start(command, cwd, env, capture=False)
 
@@ -63,7 +63,7 @@ def output_of(
     """Runs `command` and returns its standard output.
 
     Raises:
-        StepFailed: As `run`; the text then ends with what the command printed.
+        StepError: As `run`; the text then ends with what the command printed.
     """
     return _start(command, cwd, env, capture=True)
 
@@ -89,11 +89,11 @@ def _start(
             check=False,
         )
     except OSError as error:
-        raise StepFailed(f"cannot start `{line}`: {error.strerror or error}") from error
+        raise StepError(f"cannot start `{line}`: {error.strerror or error}") from error
     if done.returncode != 0:
         how = f"exit {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}"
         printed = f"\n{done.stdout}{done.stderr}".rstrip() if capture else ""
-        raise StepFailed(f"{how}: {line}{printed}")
+        raise StepError(f"{how}: {line}{printed}")
     return done.stdout if capture else ""
 
 
@@ -129,7 +129,7 @@ def _outcome_of(step: Step) -> Outcome:
         note = step.action() or ""
     except Skip as reason:
         result, note = "skipped", str(reason)
-    except StepFailed as error:
+    except StepError as error:
         result, note = "failed", str(error)
         print(note, flush=True)
     # Whatever a step raises is that step's failure, and the other steps still have to be reported.

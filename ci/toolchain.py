@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci.steps import Skip, StepFailed
+from ci.steps import Skip, StepError
 
 CMAKE_MINIMUM = (3, 25)
 GCC_MINIMUM = (12,)
@@ -32,11 +32,11 @@ def parse_version(text: str) -> tuple[int, ...]:
     """The first dotted number in `text`, as integers.
 
     Raises:
-        StepFailed: There is none.
+        StepError: There is none.
     """
     found = re.search(r"\d+(?:\.\d+)+", text)
     if found is None:
-        raise StepFailed(f"no version number in {text.strip()!r}")
+        raise StepError(f"no version number in {text.strip()!r}")
     return tuple(int(part) for part in found.group().split("."))
 
 
@@ -61,12 +61,12 @@ def require_cmake() -> Tool:
     """The cmake of `PATH`.
 
     Raises:
-        StepFailed: It is missing or older than 3.25.
+        StepError: It is missing or older than 3.25.
     """
     cmake = find("cmake")
     if cmake is None or cmake.version < CMAKE_MINIMUM:
         found = "none" if cmake is None else str(cmake)
-        raise StepFailed(
+        raise StepError(
             f"cmake >= 3.25 is needed, found {found}; run through nox, or install the dependency "
             "group `build-tools`"
         )
@@ -77,13 +77,13 @@ def compiler(environment: Mapping[str, str] = os.environ) -> Tool:
     """The C++ compiler: `CXX`, or else c++, g++ or clang++ of `PATH`.
 
     Raises:
-        StepFailed: There is none, or it is older than GCC 12 or Clang 16.
+        StepError: There is none, or it is older than GCC 12 or Clang 16.
     """
     wanted = environment.get("CXX")
     names = [wanted] if wanted else ["c++", "g++", "clang++"]
     path = next((found for name in names if (found := shutil.which(name))), None)
     if path is None:
-        raise StepFailed(
+        raise StepError(
             f"no C++ compiler among {', '.join(names)}; install one: apt-get install g++"
         )
     banner = subprocess.run(
@@ -94,7 +94,7 @@ def compiler(environment: Mapping[str, str] = os.environ) -> Tool:
     minimum = CLANG_MINIMUM if is_clang else GCC_MINIMUM
     if tool.version < minimum:
         name = "Clang" if is_clang else "GCC"
-        raise StepFailed(
+        raise StepError(
             f"C++20 needs {name} >= {minimum[0]}, found {banner!r}; set CXX to a newer compiler"
         )
     return tool
@@ -130,9 +130,7 @@ def require_nvcc(environment: Mapping[str, str] = os.environ) -> Tool:
     for name in candidates:
         if name and (tool := find(name)):
             return tool
-    raise Skip(
-        "no nvcc in CUDACXX, PATH or /usr/local/cuda; install NVIDIA's CUDA toolkit >= 12"
-    )
+    raise Skip("no nvcc in CUDACXX, PATH or /usr/local/cuda; install NVIDIA's CUDA toolkit >= 12")
 
 
 def require_program(name: str, package: str) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 from ci import infinirt, native
 from ci.native import ROOT
 from ci.packages import PACKAGES, Package
-from ci.steps import Step, StepFailed, output_of, run
+from ci.steps import Step, StepError, output_of, run
 
 DIST = ROOT / "dist"
 
@@ -37,7 +37,16 @@ def build(package: Package) -> str:
     """Builds the sdist, and the wheel from the sdist, so that the sdist is complete."""
     for old in _built(package):
         old.unlink()
-    run("uv", "build", "--package", package.distribution, "--out-dir", DIST, "--python", sys.executable)
+    run(
+        "uv",
+        "build",
+        "--package",
+        package.distribution,
+        "--out-dir",
+        DIST,
+        "--python",
+        sys.executable,
+    )
     return ", ".join(path.name for path in _built(package))
 
 
@@ -50,11 +59,11 @@ def wheel_of(package: Package) -> Path:
     """The one wheel of `package` in `dist/`.
 
     Raises:
-        StepFailed: There is none, or more than one.
+        StepError: There is none, or more than one.
     """
     found = [path for path in _built(package) if path.suffix == ".whl"]
     if len(found) != 1:
-        raise StepFailed(f"expected one wheel of {package.name} in dist/, found {found}")
+        raise StepError(f"expected one wheel of {package.name} in dist/, found {found}")
     return found[0]
 
 
@@ -63,7 +72,7 @@ def inspect(package: Package) -> str:
     wheel = wheel_of(package)
     problems = content_problems(wheel, package.modules)
     if problems:
-        raise StepFailed(f"{wheel.name}: {'; '.join(problems)}")
+        raise StepError(f"{wheel.name}: {'; '.join(problems)}")
     with tempfile.TemporaryDirectory(prefix="infini-wheel-") as folder:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder)

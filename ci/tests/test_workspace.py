@@ -1,0 +1,107 @@
+"""What holds for the workspace as a whole."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ci.__main__ import SESSIONS
+from ci.native import ROOT
+from ci.packages import PACKAGES, Package, tomllib
+from ci.stamp import files_of
+
+GATE = (ROOT / ".ci/run").read_text(encoding="utf-8")
+WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def _sessions_of_noxfile() -> set[str]:
+    text = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    return set(re.findall(r"^@nox\.session\b.*\ndef (\w+)", text, re.MULTILINE))
+
+
+def _sessions_of_gate() -> set[str]:
+    return set(re.findall(r"^ *step \"[\w ]+\" \d+ nox (\w+)", GATE, re.MULTILINE))
+
+
+def _documented_programs() -> list[tuple[str, str]]:
+    found = []
+    for path in files_of(ROOT, ["README.md", "docs", "packages"]):
+        if path.suffix == ".md":
+            blocks = BLOCK.findall((ROOT / path).read_text(encoding="utf-8"))
+            # A snippet line stands for a file that a session runs.
+            found += [(str(path), block) for block in blocks if "--8<--" not in block]
+    return found
+
+
+def test_every_session_hands_over_to_a_command_of_its_name() -> None:
+    assert _sessions_of_noxfile() == SESSIONS.keys() - {"checks"}
+
+
+def test_the_gate_runs_the_tests_as_the_readme_says() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert ".venv/bin/nox -s tests" in readme
+    assert "tests" in _sessions_of_gate()
+
+
+def test_the_workflow_runs_every_session_of_the_gate() -> None:
+    jobs = WORKFLOW["jobs"]
+    public = {row["session"] for row in jobs["session"]["strategy"]["matrix"]["include"]}
+    assert public | {"cuda_compile"} == _sessions_of_gate()
+    assert {"3.10", "3.12"} <= set(jobs["sync"]["strategy"]["matrix"]["python"])
+
+
+def test_every_job_of_the_workflow_has_a_time_limit() -> None:
+    assert all("timeout-minutes" in job for job in WORKFLOW["jobs"].values())
+
+
+def test_the_gate_reports_a_missing_interpreter_as_a_failure(tmp_path: Path) -> None:
+    function = re.search(r"^sync_on\(\) \{.*?^\}$", GATE, re.MULTILINE | re.DOTALL)
+    assert function is not None
+    script = f"set -euo pipefail\n{function[0]}\nsync_on 3.99 || echo status $?"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "python3.99 is missing" in done.stderr
+    assert done.stdout.strip() == "status 1"
+
+
+def test_the_gate_fails_and_still_reports_when_a_step_fails() -> None:
+    head, _, tail = GATE.partition('step "set-up"')
+    end = tail.partition("printf '\\n%-22s")[2]
+    script = f"{head}step first 1 false\nstep second 1 true\nprintf '\\n%-22s{end}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.search(r"^first +\d+  failed: exit 1$", done.stdout, re.MULTILINE)
+    assert re.search(r"^second +\d+  passed$", done.stdout, re.MULTILINE)
+    assert done.stdout.rstrip().endswith("1 of 2 steps failed")
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_no_package_carries_index_or_source_settings_to_its_users(package: Package) -> None:
+    text = (ROOT / "packages" / package.name / "pyproject.toml").read_text(encoding="utf-8")
+    settings = tomllib.loads(text).get("tool", {}).get("uv", {})
+    leaking = {"sources", "index", "index-url", "extra-index-url", "find-links", "exclude-newer"}
+    assert not settings.keys() & leaking
+
+
+def test_the_lock_file_is_ignored() -> None:
+    done = subprocess.run(["git", "check-ignore", "-q", "uv.lock"], cwd=ROOT, check=False)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("page", "program"),
+    _documented_programs(),
+    ids=[f"{page}-{number}" for number, (page, _) in enumerate(_documented_programs())],
+)
+def test_programs_in_the_documentation_run(page: str, program: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{page}:\n{done.stderr}"
