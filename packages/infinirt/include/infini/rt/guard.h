@@ -17,6 +17,9 @@ class DeviceGuard {
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
 
+  /// The device that the scope made current.
+  Device device() const noexcept { return device_; }
+
  private:
   Device::Type previous_backend_;
   int previous_index_;  // current device of the guarded backend before the guard

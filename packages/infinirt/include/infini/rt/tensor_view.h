@@ -107,9 +107,10 @@ class TensorView {
 
   /// Number of elements: the product of the sizes, 1 for rank 0.
   std::int64_t numel() const noexcept {
-    std::int64_t count = 1;
-    for (int i = 0; i < rank_; ++i) count *= sizes()[i];
-    return count;
+    // Unsigned, since partial products may exceed 63 bits when a later size is zero.
+    std::uint64_t count = 1;
+    for (int i = 0; i < rank_; ++i) count *= static_cast<std::uint64_t>(sizes()[i]);
+    return static_cast<std::int64_t>(count);
   }
 
   /// `numel()` times the element size.
@@ -118,13 +119,13 @@ class TensorView {
   /// Whether the elements lie in row-major order without gaps, by PyTorch's rule: strides of size-1 dimensions do not
   /// matter, and a tensor without elements is contiguous.
   bool is_contiguous() const noexcept {
-    std::int64_t expected = 1;
+    std::uint64_t expected = 1;  // unsigned for the same reason as in `numel`
     bool in_order = true;
     for (int i = rank_; i-- > 0;) {
-      const std::int64_t extent = sizes()[i];
+      const std::uint64_t extent = static_cast<std::uint64_t>(sizes()[i]);
       if (extent == 0) return true;
       if (extent == 1) continue;
-      in_order &= steps()[i] == expected;
+      in_order &= static_cast<std::uint64_t>(steps()[i]) == expected;
       expected *= extent;
     }
     return in_order;
@@ -173,7 +174,10 @@ class TensorView {
       negative |= extent;
       empty |= extent == 0;
       overflow |= __builtin_mul_overflow(count, extent, &count);
-      overflow |= __builtin_mul_overflow(extent - 1, steps[i], &distance) || distance == INT64_MIN;
+      if (__builtin_mul_overflow(extent - 1, steps[i], &distance) || distance == INT64_MIN) {
+        overflow = true;
+        distance = 0;
+      }
       overflow |= __builtin_add_overflow(span, distance < 0 ? -distance : distance, &span);
     }
     if (negative < 0 || !IsValid(dtype)) return false;

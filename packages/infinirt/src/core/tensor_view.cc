@@ -1,0 +1,162 @@
+#include "infini/rt/tensor_view.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "infini/rt/error.h"
+
+namespace infini::rt {
+namespace {
+
+std::string ListText(std::span<const std::int64_t> values) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(values[i]);
+  return text + "]";
+}
+
+[[noreturn]] void FailView(ErrorCode code, const std::string& message) {
+  throw Error(code, "TensorView", "", message);
+}
+
+}  // namespace
+
+void TensorView::InitializeSlow(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
+  if (shape.size() != strides.size()) {
+    FailView(ErrorCode::kInvalidArgument, "shape " + ListText(shape) + " has " + std::to_string(shape.size()) +
+                                              " dimensions but strides " + ListText(strides) + " have " +
+                                              std::to_string(strides.size()) + "; give one stride for each size");
+  }
+  if (!IsSound(data_, shape.data(), strides.data(), rank_, dtype_)) ThrowUnsound(data_, shape, strides, dtype_);
+  heap_ = new std::int64_t[2 * shape.size()];
+  std::copy(shape.begin(), shape.end(), heap_);
+  std::copy(strides.begin(), strides.end(), heap_ + shape.size());
+}
+
+void TensorView::InitializeSlow(std::span<const std::int64_t> shape) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::int64_t stride = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[i], 1), &stride)) stride = INT64_MAX;
+  }
+  InitializeSlow(shape, strides);
+}
+
+void TensorView::CopySlow(const TensorView& other) {
+  const std::size_t count = 2 * static_cast<std::size_t>(other.rank_);
+  auto block = std::make_unique_for_overwrite<std::int64_t[]>(count);
+  std::copy_n(other.heap_, count, block.get());
+  data_ = other.data_;
+  device_ = other.device_;
+  rank_ = other.rank_;
+  dtype_ = other.dtype_;
+  heap_ = block.release();
+}
+
+void TensorView::ReleaseSlow() noexcept { delete[] heap_; }
+
+void TensorView::ThrowUnsound(const void* data, std::span<const std::int64_t> shape,
+                              std::span<const std::int64_t> strides, DataType dtype) {
+  if (!IsValid(dtype)) {
+    FailView(ErrorCode::kTypeMismatch, "value " + std::to_string(static_cast<int>(dtype)) + " is not a data type");
+  }
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] < 0) {
+      FailView(ErrorCode::kInvalidArgument, "size " + std::to_string(shape[i]) + " of dimension " + std::to_string(i) +
+                                                " in shape " + ListText(shape) + " is negative");
+    }
+  }
+  if (data == nullptr && IsSound(&dtype, shape.data(), strides.data(), static_cast<int>(shape.size()), dtype)) {
+    FailView(ErrorCode::kInvalidArgument,
+             "data is null but shape " + ListText(shape) + " has elements; pass the address of the first element");
+  }
+  FailView(ErrorCode::kInvalidArgument, "shape " + ListText(shape) + " with strides " + ListText(strides) + " of " +
+                                            DataTypeName(dtype) + " spans more than 2^63 - 1 bytes");
+}
+
+void TensorView::ThrowBadDimension(int dim) const {
+  FailView(ErrorCode::kIndexOutOfRange,
+           "dimension " + std::to_string(dim) + " is out of range for shape " + ListText(shape()) +
+               (rank_ == 0 ? "" : "; expected " + std::to_string(-rank_) + " to " + std::to_string(rank_ - 1)));
+}
+
+bool TensorView::is_non_overlapping_and_dense() const {
+  if (is_contiguous()) return true;
+  std::vector<std::pair<std::int64_t, std::int64_t>> dims;  // (stride, size) of dimensions that move
+  for (int i = 0; i < rank_; ++i) {
+    if (sizes()[i] != 1) dims.emplace_back(steps()[i], sizes()[i]);
+  }
+  std::sort(dims.begin(), dims.end());
+  std::int64_t expected = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride != expected) return false;
+    expected *= size;
+  }
+  return true;
+}
+
+bool TensorView::may_overlap_itself() const {
+  if (is_contiguous()) return false;
+  std::vector<std::pair<std::int64_t, std::int64_t>> dims;  // (absolute stride, size) of dimensions that move
+  for (int i = 0; i < rank_; ++i) {
+    if (sizes()[i] != 1) dims.emplace_back(steps()[i] < 0 ? -steps()[i] : steps()[i], sizes()[i]);
+  }
+  std::sort(dims.begin(), dims.end());
+  // Distinct indices have distinct addresses if each stride passes all that the smaller ones reach.
+  std::int64_t reach = 0;
+  for (const auto& [stride, size] : dims) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
+TensorView::ByteRange TensorView::byte_range() const noexcept {
+  if (numel() == 0) return {nullptr, nullptr};
+  const std::int64_t item = static_cast<std::int64_t>(DataTypeSize(dtype_));
+  std::int64_t low = 0;
+  std::int64_t high = item;
+  for (int i = 0; i < rank_; ++i) {
+    const std::int64_t distance = (sizes()[i] - 1) * steps()[i] * item;
+    (distance < 0 ? low : high) += distance;
+  }
+  const std::byte* const base = static_cast<const std::byte*>(data_);
+  return {base + low, base + high};
+}
+
+bool TensorView::may_overlap(const TensorView& other) const noexcept {
+  if (device_ != other.device_) return false;
+  const ByteRange a = byte_range();
+  const ByteRange b = other.byte_range();
+  // As integers: the two may belong to different objects.
+  const auto address = [](const std::byte* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
+  return a.begin != nullptr && b.begin != nullptr && address(a.begin) < address(b.end) &&
+         address(b.begin) < address(a.end);
+}
+
+std::string TensorView::ToString() const {
+  std::string text = std::string(DataTypeName(dtype_)) + ListText(shape()) + " on " + device_.ToString();
+  if (!is_contiguous()) text += ", strides " + ListText(strides());
+  return text;
+}
+
+std::size_t TensorView::hash() const noexcept {
+  std::size_t seed = std::hash<const void*>()(data_);
+  const auto mix = [&seed](std::size_t value) {
+    seed ^= value + 0x9e3779b97f4a7c15u + (seed << 6) + (seed >> 2);
+  };
+  mix(static_cast<std::size_t>(dtype_));
+  mix(std::hash<Device>()(device_));
+  for (const std::int64_t size : shape()) mix(static_cast<std::size_t>(size));
+  for (const std::int64_t stride : strides()) mix(static_cast<std::size_t>(stride));
+  return seed;
+}
+
+bool operator==(const TensorView& a, const TensorView& b) noexcept {
+  return a.data_ == b.data_ && a.dtype_ == b.dtype_ && a.device_ == b.device_ &&
+         std::ranges::equal(a.shape(), b.shape()) && std::ranges::equal(a.strides(), b.strides());
+}
+
+}  // namespace infini::rt
