@@ -30,7 +30,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--setup-seconds",
         type=float,
-        default=0.0,
         help="how long the environment took; the table's first row",
     )
     parser.add_argument("session", choices=SESSIONS)

@@ -27,17 +27,13 @@ def steps(arguments: Sequence[str]) -> list[Step]:
         Step("mypy", check_types),
         Step("clang-format", check_cpp_format),
         Step("clang-tidy", partial(run_clang_tidy, every_file="--all" in arguments)),
-        Step("codespell", partial(_module, "codespell_lib", *_spelled_paths())),
+        Step("codespell", partial(_module, "codespell_lib", ".")),
         *checks.steps(),
     ]
 
 
 def _module(name: str, *arguments: str) -> None:
     run(sys.executable, "-m", name, *arguments, cwd=ROOT)
-
-
-def _spelled_paths() -> list[str]:
-    return [str(path) for path in files_of(ROOT, ["."])]
 
 
 def check_types() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from ci.native import ROOT
 
+__all__ = ["PACKAGES", "Package", "tomllib"]
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:

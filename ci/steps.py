@@ -102,14 +102,16 @@ def run_steps(
     steps: Iterable[Step],
     *,
     keep_going: bool,
-    setup_seconds: float = 0.0,
+    setup_seconds: float | None = None,
 ) -> int:
     """Runs `steps`, prints the table of `title`, and returns the exit status: 0 or 1.
 
     With `keep_going` a failure does not stop the steps after it; without, they count as not run.
     `setup_seconds` is the time that the environment took before.
     """
-    outcomes = [Outcome("environment", setup_seconds, "passed")] if setup_seconds else []
+    outcomes = []
+    if setup_seconds is not None:
+        outcomes.append(Outcome("environment", setup_seconds, "passed"))
     failed = False
     for step in steps:
         if failed and not keep_going:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ci import infinirt, native
 from ci.native import ROOT
-from ci.packages import PACKAGES, Package
+from ci.packages import PACKAGES, Package, tomllib
 from ci.steps import Step, StepError, output_of, run
 
 DIST = ROOT / "dist"
@@ -37,17 +37,16 @@ def build(package: Package) -> str:
     """Builds the sdist, and the wheel from the sdist, so that the sdist is complete."""
     for old in _built(package):
         old.unlink()
-    run(
-        "uv",
-        "build",
-        "--package",
-        package.distribution,
-        "--out-dir",
-        DIST,
-        "--python",
-        sys.executable,
-    )
+    options = ["--package", package.distribution, "--out-dir", str(DIST), *_settings(package)]
+    run("uv", "build", "--python", sys.executable, *options)
     return ", ".join(path.name for path in _built(package))
+
+
+def _settings(package: Package) -> list[str]:
+    """What `uv sync` builds `package` with; `uv build` does not read it by itself."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    settings = tomllib.loads(text)["tool"]["uv"]["config-settings-package"]
+    return [f"-C{key}={value}" for key, value in settings.get(package.distribution, {}).items()]
 
 
 def _built(package: Package) -> list[Path]:

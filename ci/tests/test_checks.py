@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ci import checks
+from ci.native import ROOT
 from ci.packages import PACKAGES
 from ci.tests.conftest import MakeTree
 
@@ -140,5 +141,5 @@ def test_the_noxfile_is_bounded_whatever_it_says(make_tree: MakeTree) -> None:
 
 
 def test_every_package_of_the_list_exists() -> None:
-    folders = sorted(path.name for path in (checks.ROOT / "packages").iterdir() if path.is_dir())
+    folders = sorted(path.name for path in (ROOT / "packages").iterdir() if path.is_dir())
     assert folders == sorted(package.name for package in PACKAGES)

@@ -12,7 +12,8 @@ from ci.steps import StepError
 def _library(folder: Path, *flags: str) -> Path:
     folder.mkdir(parents=True)
     library = folder / "libsample.so"
-    command = [toolchain.compiler().path, "-shared", "-x", "c++", "-", "-o", library, *flags]
+    command: list[str | Path] = [toolchain.compiler().path, "-shared", "-o", library, *flags]
+    command += ["-x", "c++", "-"]
     subprocess.run(command, input="int f() { return 1; }", text=True, check=True)
     return library
 
