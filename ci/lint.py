@@ -24,7 +24,7 @@ def steps(arguments: Sequence[str]) -> list[Step]:
     return [
         Step("ruff check", partial(_module, "ruff", "check", ".")),
         Step("ruff format", partial(_module, "ruff", "format", "--check", ".")),
-        Step("mypy", check_types),
+        *type_steps(),
         Step("clang-format", check_cpp_format),
         Step("clang-tidy", partial(run_clang_tidy, every_file="--all" in arguments)),
         Step("codespell", partial(_module, "codespell_lib", ".")),
@@ -36,14 +36,15 @@ def _module(name: str, *arguments: str) -> None:
     run(sys.executable, "-m", name, *arguments, cwd=ROOT)
 
 
-def check_types() -> None:
-    """Runs mypy on `ci`, the noxfile and each package by itself.
-
-    One run per package, because test modules of two packages may have the same name.
-    """
-    groups = [[ROOT / "ci", ROOT / "noxfile.py"], *(package.type_checked for package in PACKAGES)]
-    for group in groups:
-        _module("mypy", *map(str, group))
+def type_steps() -> list[Step]:
+    """One mypy run for `ci` and one for each package: two may have test modules of one name."""
+    return [
+        Step("mypy: ci", partial(_module, "mypy", "ci", "noxfile.py")),
+        *(
+            Step(f"mypy: {package.name}", partial(_module, "mypy", f"packages/{package.name}"))
+            for package in PACKAGES
+        ),
+    ]
 
 
 def cpp_files() -> list[Path]:

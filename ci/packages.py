@@ -36,16 +36,6 @@ class Package:
         project: dict[str, Any] = tomllib.loads(text)["project"]
         return project
 
-    @property
-    def type_checked(self) -> list[Path]:
-        """The folders that mypy checks: the modules and the tests."""
-        parents = [self.folder / "python", self.folder / "src", self.folder]
-        found = []
-        for module in self.modules:
-            relative = Path(*module.split("."))
-            found += [p / relative for p in parents if (p / relative).is_dir()][:1]
-        return [*found, *(p for p in [self.folder / "tests"] if any(p.rglob("*.py")))]
-
 
 PACKAGES = (
     Package("infinirt", ("infini.rt", "infinirt"), "infinirt"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +31,8 @@ def steps(arguments: Sequence[str]) -> list[Step]:
             Step(f"{package.name}: contents", partial(inspect, package)),
             Step(f"{package.name}: alone in a clean environment", partial(install_alone, package)),
         ]
+        if package.name == "infinirt":
+            found.append(Step("infinirt: C++ consumer of the wheel", partial(use_wheel, package)))
     return found
 
 
@@ -100,25 +103,28 @@ def content_problems(wheel: Path, modules: Sequence[str]) -> list[str]:
     return problems
 
 
-def install_alone(package: Package) -> str:
-    """Installs the wheel into a new environment and imports its modules there."""
+@contextmanager
+def environment_of(package: Package) -> Iterator[Path]:
+    """A new environment that holds the wheel of `package` and what it needs; its python."""
     with tempfile.TemporaryDirectory(prefix="infini-alone-") as folder:
         run("uv", "venv", "--quiet", "--python", sys.executable, folder)
         python = Path(folder, "bin/python")
-        run(
-            "uv",
-            "pip",
-            "install",
-            "--quiet",
-            "--python",
-            python,
-            "--find-links",
-            DIST,
-            wheel_of(package),
-            cwd=Path(folder),
-        )
-        statements = "; ".join(
-            ["import importlib.metadata as m", *(f"import {name}" for name in package.modules)]
-        )
-        code = f"{statements}; print(m.version({package.distribution!r}))"
-        return output_of(python, "-I", "-c", code, cwd=Path(folder)).strip()
+        options = ["--quiet", "--python", str(python), "--find-links", str(DIST)]
+        run("uv", "pip", "install", *options, wheel_of(package), cwd=Path(folder))
+        yield python
+
+
+def install_alone(package: Package) -> str:
+    """Installs the wheel into a new environment and imports its modules there."""
+    imports = [f"import {name}" for name in package.modules]
+    code = "; ".join([*imports, "import importlib.metadata as m", "print(m.version(NAME))"])
+    with environment_of(package) as python:
+        name = repr(package.distribution)
+        return output_of(python, "-I", "-c", code.replace("NAME", name), cwd=python.parent).strip()
+
+
+def use_wheel(package: Package) -> None:
+    """Builds the C++ consumer against the prefix that the installed wheel carries."""
+    with environment_of(package) as python:
+        prefix = output_of(python, "-I", "-m", package.name, "--prefix", cwd=python.parent)
+        infinirt.use_prefix(Path(prefix.strip()))
