@@ -1,0 +1,201 @@
+"""Measured times, kept in `$LINNET_HOME/benchmarks.json` between processes.
+
+The file is shared: every write takes a lock, reads what others wrote, and replaces the file as a
+whole. A file that cannot be read is set aside; a folder that cannot be written leaves the times in
+this process. Neither is an error, since every time can be measured again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+VERSION = 1
+#: A file past this size was not written by Linnet (a million entries take less).
+MAX_BYTES = 64 * 1024 * 1024
+LOCK_SECONDS = 10.0
+
+
+class BenchmarkWarning(UserWarning):
+    """The file of measured times could not be used as it is."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of one region on its back end and on the generated source."""
+
+    backend: float
+    generated: float
+
+
+def home() -> Path:
+    """`$LINNET_HOME`, or `~/.linnet`."""
+    return Path(os.environ.get("LINNET_HOME") or Path.home() / ".linnet")
+
+
+class BenchmarkStore:
+    """Key -> `Timing`, in one file. Keys are texts that the planner makes."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = home() / "benchmarks.json" if path is None else path
+        self._times: dict[str, Timing] = {}
+        self._writable = True
+        self._warned = False
+        self._lock = threading.Lock()
+        with self._lock, self._locked():
+            self._times.update(self._read())
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def get(self, key: str) -> Timing | None:
+        """The time kept under `key`, or None."""
+        return self._times.get(key)
+
+    def put(self, times: Mapping[str, Timing]) -> None:
+        """Keeps `times`, in memory and, where the file can be written, there too. Entries that
+        other processes wrote meanwhile stay, and become visible here.
+        """
+        if not times:
+            return
+        for key, timing in times.items():
+            if not (_is_time(timing.backend) and _is_time(timing.generated)):
+                raise ValueError(f"benchmarks: {key}: not a time in seconds: {timing}")
+        with self._lock:
+            self._times.update(times)
+            if not self._writable:
+                return
+            with self._locked() as held:
+                if not held:
+                    return
+                known = self._read()
+                if not self._writable:
+                    return
+                known.update(times)
+                self._times = {**self._times, **known}
+                try:
+                    self._write(known)
+                except OSError as error:
+                    self._memory_only(f"cannot be written ({error.strerror or error})")
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[bool]:
+        """Holds the file's lock; gives False, and no lock, where the folder has no room for one."""
+        lock = self.path.with_name(self.path.name + ".lock")
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            held = FileLock(lock, timeout=LOCK_SECONDS)
+            held.acquire()
+        except (OSError, Timeout) as error:
+            reason = "is locked by another process" if isinstance(error, Timeout) else str(error)
+            if self.path.exists() or isinstance(error, Timeout):
+                self._writable = False
+                yield False
+            else:
+                self._memory_only(f"cannot be made ({reason})")
+                yield False
+            return
+        try:
+            yield True
+        finally:
+            held.release()
+
+    def _read(self) -> dict[str, Timing]:
+        try:
+            if self.path.stat().st_size > MAX_BYTES:
+                self._set_aside(f"is larger than {MAX_BYTES // 2**20} MiB")
+                return {}
+            text = self.path.read_bytes()
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            self._memory_only(f"cannot be read ({error.strerror or error})")
+            return {}
+        try:
+            document = json.loads(text.decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            self._set_aside(f"is not JSON ({error})")
+            return {}
+        if not isinstance(document, dict) or not isinstance(document.get("entries"), dict):
+            self._set_aside("is no file of measured times")
+            return {}
+        version = document.get("version")
+        if isinstance(version, int) and version > VERSION:
+            self._memory_only(f"has the later version {version}, of another Linnet, and is kept")
+            return {}
+        if version != VERSION:
+            self._set_aside(f"has the unknown version {version!r}")
+            return {}
+        return self._entries(document["entries"])
+
+    def _entries(self, entries: Mapping[str, Any]) -> dict[str, Timing]:
+        found: dict[str, Timing] = {}
+        bad = 0
+        for key, entry in entries.items():
+            times = entry if isinstance(entry, dict) else {}
+            backend, generated = times.get("backend"), times.get("generated")
+            if _is_time(backend) and _is_time(generated):
+                found[key] = Timing(float(backend), float(generated))
+            else:
+                bad += 1
+        if bad:
+            self._warn(f"has {bad} entries that are no times; they are measured anew")
+        return found
+
+    def _write(self, times: Mapping[str, Timing]) -> None:
+        """Replaces the file; through a symbolic link, the file that it names."""
+        target = Path(os.path.realpath(self.path))
+        entries = {
+            key: {"backend": timing.backend, "generated": timing.generated}
+            for key, timing in sorted(times.items())
+        }
+        text = json.dumps({"version": VERSION, "entries": entries}, indent=1, allow_nan=False)
+        if target.exists() and not os.access(target, os.W_OK):
+            raise PermissionError(13, "the file is read-only")
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+            Path(temporary).replace(target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    def _set_aside(self, reason: str) -> None:
+        target = Path(os.path.realpath(self.path))
+        aside = target.with_name(target.name + ".corrupt")
+        try:
+            target.replace(aside)
+        except OSError:
+            self._memory_only(f"{reason} and cannot be moved away")
+            return
+        self._warn(f"{reason}; it is now {aside.name} beside it, and times are measured anew")
+
+    def _memory_only(self, reason: str) -> None:
+        self._writable = False
+        self._warn(f"{reason}; times are kept in this process only")
+
+    def _warn(self, what: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"{self.path} {what}", BenchmarkWarning, stacklevel=2)
+
+
+def _is_time(value: Any) -> bool:
+    return (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and value >= 0
+    )
