@@ -19,7 +19,8 @@ struct Allocation {
   const Backend* backend;
   int device;
   std::size_t bytes;
-  bool on_host;  // from `MallocHost`
+  bool on_host = false;         // from `MallocHost`
+  bool stream_ordered = false;  // from a backend's `malloc_async`
 };
 
 /// A map from address to allocation, split so that threads seldom meet.

@@ -2,6 +2,7 @@
 
 #include "core/stream_record.h"
 #include "core/thread_state.h"
+#include "infini/rt/error.h"
 
 namespace infini::rt {
 
@@ -25,7 +26,12 @@ DeviceGuard::DeviceGuard(Device device)
 DeviceGuard::~DeviceGuard() {
   // Through the table: what was current is valid, and a destructor must not meet an injected fault.
   const Backend& backend = *FindBackend(device_.type());
-  if (previous_index_ != device_.index()) SetCurrentDeviceIndex(backend, previous_index_);
+  try {
+    if (previous_index_ != device_.index()) SetCurrentDeviceIndex(backend, previous_index_);
+  } catch (const Error&) {
+    // Only a device runtime that has broken down refuses a valid index; every later call reports that, and a destructor
+    // has nobody to tell.
+  }
   SelectBackendTable(*FindBackend(previous_backend_));
 }
 

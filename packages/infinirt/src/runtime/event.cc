@@ -71,6 +71,10 @@ Event EventCreate(EventOptions options) {
   CheckDeviceIndex(Function::kEventCreate, backend, device);
   CheckOption(backend, options.blocking, Capability::kBlockingEvent, "blocking");
   CheckOption(backend, options.interprocess, Capability::kIpcEvent, "interprocess");
+  if (options.interprocess && options.timing) {
+    Fail(ErrorCode::kInvalidArgument, Function::kEventCreate, backend, device,
+         "interprocess events cannot be timed; set timing = false");
+  }
   auto record = std::make_unique<EventState>();
   record->backend = &backend;
   record->device = device;

@@ -13,21 +13,16 @@ namespace infini::rt::runtime {
 namespace {
 
 /// A recording: `tasks` of a host-task backend, or `native` and what it refers to.
-struct GraphRecord {
+struct Recording {
   const Backend* backend;
   int device;
   std::shared_ptr<const HostGraph> tasks;
+  std::shared_ptr<const KeepAlive> keep_alive;  // before `native`, whose destruction may wait for users of these
   std::shared_ptr<void> native;
-  std::shared_ptr<const KeepAlive> keep_alive;
 };
 
-struct GraphExecRecord {
-  const Backend* backend;
-  int device;
-  std::shared_ptr<const HostGraph> tasks;
-  std::shared_ptr<void> native;
-  std::shared_ptr<const KeepAlive> keep_alive;
-};
+struct GraphRecord : Recording {};
+struct GraphExecRecord : Recording {};
 
 HandleTable<GraphRecord>& GraphTable() {
   static auto* const table = new HandleTable<GraphRecord>;  // used until the process ends

@@ -127,7 +127,7 @@ void* Malloc(std::size_t bytes) {
   const int device = CurrentDevice(Function::kMalloc, backend);
   if (bytes == 0) return nullptr;
   void* const data = CheckAllocated(Function::kMalloc, backend, device, backend.malloc(device, bytes), bytes);
-  return Register(backend, data, {&backend, device, bytes, false},
+  return Register(backend, data, {&backend, device, bytes},
                   [](const Allocation& allocation, void* fresh) { allocation.backend->free(allocation.device, fresh); });
 }
 
@@ -136,7 +136,11 @@ void Free(void* data) {
   RefuseDuringCapture(Function::kFree, backend);
   if (data == nullptr) return;
   const Allocation allocation = TakeAllocation(Function::kFree, backend, data, false);
-  ReleaseTaken(data, allocation, [&] { backend.free(allocation.device, data); });
+  ReleaseTaken(data, allocation, [&] {
+    // Memory of a pool is free for others at once, whatever the device still does with it.
+    if (allocation.stream_ordered) backend.device_synchronize(allocation.device);
+    backend.free(allocation.device, data);
+  });
 }
 
 void* MallocAsync(std::size_t bytes, Stream stream) {
@@ -145,12 +149,11 @@ void* MallocAsync(std::size_t bytes, Stream stream) {
   CheckSize(Function::kMallocAsync, backend, bytes);
   const StreamUse use = ResolveStream(Function::kMallocAsync, backend, stream);
   if (bytes == 0) return nullptr;
-  void* const data = CheckAllocated(Function::kMallocAsync, backend, use.device,
-                                    backend.malloc_async != nullptr
-                                        ? backend.malloc_async(use.device, bytes, use.native)
-                                        : backend.malloc(use.device, bytes),
-                                    bytes);
-  return Register(backend, data, {&backend, use.device, bytes, false},
+  const bool ordered = backend.malloc_async != nullptr;
+  void* const data = CheckAllocated(
+      Function::kMallocAsync, backend, use.device,
+      ordered ? backend.malloc_async(use.device, bytes, use.native) : backend.malloc(use.device, bytes), bytes);
+  return Register(backend, data, {&backend, use.device, bytes, false, ordered},
                   [](const Allocation& allocation, void* fresh) { allocation.backend->free(allocation.device, fresh); });
 }
 
@@ -180,7 +183,7 @@ void* MallocHost(std::size_t bytes) {
   void* const data = CheckAllocated(
       Function::kMallocHost, backend, device,
       backend.malloc_host != nullptr ? backend.malloc_host(bytes) : std::aligned_alloc(kHostAlignment, rounded), bytes);
-  return Register(backend, data, {&backend, device, bytes, true}, [](const Allocation& allocation, void* fresh) {
+  return Register(backend, data, {&backend, device, bytes, true, false}, [](const Allocation& allocation, void* fresh) {
     allocation.backend->free_host != nullptr ? allocation.backend->free_host(fresh) : std::free(fresh);
   });
 }
@@ -199,6 +202,7 @@ void Memcpy(void* target, const void* source, std::size_t bytes, MemcpyKind kind
   if (!CheckCopy(Function::kMemcpy, backend, target, source, bytes, kind)) return;
   if (!backend.runs_host_tasks()) {
     backend.memcpy(target, source, bytes, kind);
+    RaiseStreamError(backend, backend.default_stream(CurrentDeviceIndex(backend)));
     return;
   }
   void* const native = backend.default_stream(CurrentDeviceIndex(backend));
@@ -233,6 +237,7 @@ void Memset(void* data, int value, std::size_t bytes) {
   if (!CheckFill(Function::kMemset, backend, data, bytes)) return;
   if (!backend.runs_host_tasks()) {
     backend.memset(data, value, bytes);
+    RaiseStreamError(backend, backend.default_stream(CurrentDeviceIndex(backend)));
     return;
   }
   void* const native = backend.default_stream(CurrentDeviceIndex(backend));

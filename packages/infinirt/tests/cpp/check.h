@@ -33,6 +33,12 @@ std::string Show(const T& value) {
   }
 }
 
+template <typename Actual, typename Expected>
+void CheckEqual(const Actual& actual, const Expected& expected, const char* text, const char* file, int line) {
+  if (actual == expected) return;
+  ReportFailure(file, line, std::string(text) + " is " + Show(actual) + ", expected " + Show(expected));
+}
+
 /// Exit status of a test program: to be returned from `main`.
 inline int Finish() {
   if (failures != 0) std::cerr << failures << " checks failed\n";
@@ -61,16 +67,8 @@ int StatusOfChild(Function function) {
     if (!(condition)) ::infini::rt::testing::ReportFailure(__FILE__, __LINE__, "failed: " #condition); \
   } while (false)
 
-#define CHECK_EQ(actual, expected)                                                                  \
-  do {                                                                                              \
-    const auto& check_actual = (actual);                                                            \
-    const auto& check_expected = (expected);                                                        \
-    if (!(check_actual == check_expected)) {                                                        \
-      ::infini::rt::testing::ReportFailure(__FILE__, __LINE__,                                      \
-                                           #actual " is " + ::infini::rt::testing::Show(check_actual) + \
-                                               ", expected " + ::infini::rt::testing::Show(check_expected)); \
-    }                                                                                               \
-  } while (false)
+#define CHECK_EQ(actual, expected) \
+  ::infini::rt::testing::CheckEqual((actual), (expected), #actual, __FILE__, __LINE__)
 
 /// Checks that `expression` throws an `Error` of `error_code` whose text holds `part`.
 #define CHECK_THROWS(expression, error_code, part)                                                  \

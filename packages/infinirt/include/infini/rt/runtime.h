@@ -90,7 +90,7 @@ struct StreamPriorityRange {
 struct EventOptions {
   bool timing = true;
   bool blocking = false;      ///< Needs `kBlockingEvent`.
-  bool interprocess = false;  ///< Needs `kIpcEvent`.
+  bool interprocess = false;  ///< Needs `kIpcEvent`, and `timing` to be false.
 };
 
 /// A function that runs on the host in stream order. It gets a copy of its arguments and may throw.
@@ -262,8 +262,8 @@ INFINI_RT_EXPORT bool StreamIsCapturing(Stream stream);
 /// Makes `graph` ready to launch. The result does not depend on `graph` any more.
 INFINI_RT_EXPORT GraphExec GraphInstantiate(Graph graph);
 
-/// Queues all recorded work on `stream`, which must belong to the device where it was captured. A task that throws ends
-/// the launch. Cannot be captured.
+/// Queues all recorded work on `stream`, which must belong to the device where it was captured. On cpu and sim a task
+/// that throws ends the launch; on other backends the rest still runs. Cannot be captured.
 INFINI_RT_EXPORT void GraphLaunch(GraphExec graph, Stream stream);
 
 /// Returns how many operations `graph` holds.
