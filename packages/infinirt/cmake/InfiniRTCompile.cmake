@@ -10,6 +10,10 @@ function(infini_rt_set_compile_rules target)
     VISIBILITY_INLINES_HIDDEN ON
     POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # GCC bug 105651: a false alarm inside std::string's concatenation.
+    target_compile_options(${target} PRIVATE -Wno-restrict)
+  endif()
   if(INFINI_RT_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
