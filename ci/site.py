@@ -54,8 +54,13 @@ def build_reference(package: str) -> str:
         "QUIET": "YES",
         "MACRO_EXPANSION": "YES",
         "HAVE_DOT": "NO",
+        # What users do not name needs no page.
+        "EXCLUDE_SYMBOLS": "*::internal*",
     }
+    lines = [f'{key} = "{value}"' for key, value in settings.items()]
+    # Specialisations of a standard template mean what the standard says.
+    lines.append('EXCLUDE_SYMBOLS += "std::*"')
     file = BUILD / f"Doxyfile.{package}"
-    file.write_text("".join(f'{key} = "{value}"\n' for key, value in settings.items()))
+    file.write_text("\n".join([*lines, ""]), encoding="utf-8")
     run(doxygen, file, cwd=ROOT)
     return f"build/site/reference/{package}"
