@@ -1,0 +1,12 @@
+#include "core/backend.h"
+
+#include "backends/cuda_like/backend.h"
+#include "backends/hygon/sdk.h"
+
+namespace infini::rt {
+
+extern const Backend kHygonBackend;
+constinit const Backend kHygonBackend =
+    cuda_like::CudaLikeBackend<HygonSdk>::Make();
+
+}  // namespace infini::rt

@@ -1,0 +1,12 @@
+#include "core/backend.h"
+
+#include "backends/cuda_like/backend.h"
+#include "backends/thead/sdk.h"
+
+namespace infini::rt {
+
+extern const Backend kTheadBackend;
+constinit const Backend kTheadBackend =
+    cuda_like::CudaLikeBackend<TheadSdk>::Make();
+
+}  // namespace infini::rt

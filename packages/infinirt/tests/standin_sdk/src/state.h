@@ -1,0 +1,165 @@
+// The state behind the stand-in SDK, and the frame around each of its
+// functions.
+#ifndef STANDIN_SDK_SRC_STATE_H_
+#define STANDIN_SDK_SRC_STATE_H_
+
+#include STANDIN_HEADER
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "standin.h"
+
+#define STANDIN_PASTE(prefix, name) prefix##name
+#define STANDIN_PASTE_EXPANDED(prefix, name) STANDIN_PASTE(prefix, name)
+#define STANDIN_STRING(text) #text
+#define STANDIN_STRING_EXPANDED(text) STANDIN_STRING(text)
+
+/// The vendor's name of something: SDK(Malloc) is cudaMalloc, mcMalloc, ...
+#define SDK(name) STANDIN_PASTE_EXPANDED(STANDIN_PREFIX, name)
+/// The same as a string.
+#define SDK_NAME(name) STANDIN_STRING_EXPANDED(STANDIN_PREFIX) #name
+
+namespace standin {
+
+using Status = SDK(Error_t);
+using CaptureMode = SDK(StreamCaptureMode);
+
+inline constexpr Status kSuccess = SDK(Success);
+inline constexpr Status kInvalidValue = SDK(ErrorInvalidValue);
+inline constexpr Status kInvalidHandle = SDK(ErrorInvalidResourceHandle);
+inline constexpr Status kIllegalState = SDK(ErrorIllegalState);
+inline constexpr Status kCaptureUnsupported =
+    SDK(ErrorStreamCaptureUnsupported);
+
+/// Work of a stream. It runs without the lock, since host functions may take
+/// any time.
+using Work = std::function<Status()>;
+
+struct DeviceMemory {
+  int device;
+  std::size_t bytes;
+};
+
+struct Capture {
+  CaptureMode mode;
+  std::thread::id owner;
+  bool is_valid = true;
+  std::vector<Work> work;
+};
+
+/// Everything that is alive. Guarded by `mutex`.
+struct State {
+  State();
+
+  std::mutex mutex;
+  int device_count;
+  std::size_t memory_per_device;
+  std::map<std::uintptr_t, DeviceMemory> device_memory;
+  std::set<void*> host_memory;
+  std::set<SDK(Stream_t)> streams;
+  std::set<SDK(Event_t)> events;
+  std::set<SDK(Graph_t)> graphs;
+  std::set<SDK(GraphExec_t)> graph_execs;
+
+  unsigned long calls = 0;
+  std::string fault_function;  // empty: any
+  unsigned long fault_countdown = 0;
+  Status fault_status = kSuccess;
+  const char* faulted_function = nullptr;
+};
+
+State& GetState();
+
+/// The calling thread's current device and last error.
+struct ThreadState {
+  int device = 0;
+  Status last_error = kSuccess;
+  CaptureMode capture_mode = SDK(StreamCaptureModeGlobal);
+};
+
+ThreadState& GetThreadState();
+
+/// What the body of a function comes to: a status, or work to be done once the
+/// lock is released.
+struct Outcome {
+  Outcome(Status code)
+      : status(code) {
+  }  // NOLINT(google-explicit-constructor): bodies return either
+  Outcome(Work deferred)
+      : work(std::move(deferred)) {}  // NOLINT(google-explicit-constructor)
+
+  Status status = kSuccess;
+  Work work;
+};
+
+/// Runs a function of the SDK: counts the call, calls `body(state, fault)` with
+/// the lock held, does the work, remembers the error. `fault` is what an
+/// injected fault wants reported, else success.
+Status CallWithFault(const char* name,
+                     const std::function<Outcome(State&, Status)>& body);
+
+/// As above; a fault comes instead of `body(state)`.
+Status Call(const char* name, const std::function<Outcome(State&)>& body);
+
+/// As above; a fault comes after `body(state)`, which destroys something.
+Status CallDestroy(const char* name,
+                   const std::function<Outcome(State&)>& body);
+
+/// Fails, and spoils the captures, when the calling thread is capturing in a
+/// mode that forbids functions which may wait for the device.
+Status CheckMayWait(State& state);
+
+/// Returns whether [data, data + bytes) lies in one live allocation of a
+/// device.
+bool IsDeviceRange(const State& state, const void* data, std::size_t bytes);
+
+}  // namespace standin
+
+struct SDK(Stream_st) {
+  int device;
+  unsigned flags;
+  std::unique_ptr<standin::Capture> capture;
+};
+
+struct SDK(Event_st) {
+  int device;
+  unsigned flags;
+  bool is_recorded = false;
+  std::chrono::steady_clock::time_point time;
+};
+
+struct SDK(Graph_st) {
+  std::shared_ptr<const std::vector<standin::Work>> work;
+};
+
+struct SDK(GraphExec_st) {
+  std::shared_ptr<const std::vector<standin::Work>> work;
+};
+
+namespace standin {
+
+/// Gives `work` to `stream`: records it while the stream is captured, else has
+/// it done. Null is the default stream of the current device.
+Outcome Submit(State& state, SDK(Stream_t) stream, Work work);
+
+/// As `Submit` for what can be done at once under the lock and cannot be
+/// captured.
+Status CheckImmediate(State& state, SDK(Stream_t) stream);
+
+/// Returns the device of a stream that exists.
+int DeviceOf(SDK(Stream_t) stream);
+
+}  // namespace standin
+
+#endif  // STANDIN_SDK_SRC_STATE_H_
