@@ -12,6 +12,14 @@
 /// Marks a symbol that libinfiniops exports; everything else is hidden.
 #define INFINI_OPS_EXPORT __attribute__((visibility("default")))
 
+/// Marks the operators' entries. A build without C++ entries
+/// (GENERATE_OPERATOR_CALL_INSTANTIATIONS=OFF) keeps them to itself.
+#ifdef INFINI_OPS_HIDE_ENTRIES
+#define INFINI_OPS_ENTRY
+#else
+#define INFINI_OPS_ENTRY INFINI_OPS_EXPORT
+#endif
+
 /// Returns the ABI version of the libinfiniops that is loaded.
 extern "C" INFINI_OPS_EXPORT int infini_ops_abi_version(void);
 

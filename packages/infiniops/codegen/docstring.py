@@ -1,0 +1,102 @@
+"""Writes what a person reads about an operator: its docstring, and phrases that pages share."""
+
+from __future__ import annotations
+
+from .declaration import DTYPE_CLASSES, Attribute, Operator, Tensor, Tolerance
+from .text import wrap
+
+
+def dtype_text(tensor: Tensor) -> str:
+    """The element types of a tensor in words, by classes where a whole class is meant."""
+    if tensor.like is not None:
+        return f"dtype of `{tensor.like}`"
+    words: list[str] = []
+    for name, members in DTYPE_CLASSES.items():
+        own = [dtype for dtype in members if dtype in tensor.dtypes]
+        if own and len(own) == len(members) and len(members) > 1:
+            words.append(name)
+        else:
+            words.extend(own)
+    return ", ".join(words)
+
+
+def rank_text(tensor: Tensor) -> str:
+    """The rank of a tensor without a shape rule in words."""
+    if tensor.greatest_rank is None:
+        return "any" if tensor.least_rank == 0 else f"any, of rank {tensor.least_rank} or more"
+    if tensor.least_rank == tensor.greatest_rank:
+        return f"any, of rank {tensor.least_rank}"
+    return f"any, of rank {tensor.least_rank} to {tensor.greatest_rank}"
+
+
+def tolerance_text(tolerance: Tolerance) -> str:
+    """A tolerance in words."""
+    if tolerance.ulp is None:
+        return f"relative {tolerance.relative:g}, absolute {tolerance.absolute:g}"
+    return "exact" if tolerance.ulp == 0 else f"{tolerance.ulp} ulp"
+
+
+def attribute_text(attribute: Attribute) -> str:
+    """What values an attribute takes."""
+    kind = {"scalar": "number", "double": "float", "int": "integer", "bool": "bool"}
+    text = kind[attribute.type]
+    if attribute.minimum is not None:
+        text += f" of at least {attribute.minimum}"
+    return text
+
+
+def docstring(operator: Operator) -> str:
+    """The docstring of the Python function."""
+    parts = [wrap(operator.summary, "", 88)]
+    if operator.details:
+        parts.append(wrap(operator.details, "", 88))
+    rows: list[str] = []
+    for tensor in operator.inputs:
+        shape = tensor.shape.text if tensor.shape else rank_text(tensor)
+        optional = " or None" if tensor.optional else ""
+        rows.append(f"{tensor.name}: {tensor.doc} Shape {shape}; {dtype_text(tensor)}{optional}.")
+    rows += [f"{item.name}: {item.doc} A {attribute_text(item)}." for item in operator.attributes]
+    for tensor in operator.outputs:
+        assert tensor.shape is not None
+        alias = (
+            f"; may be {' or '.join(tensor.may_alias)} itself"
+            if tensor.may_alias
+            else "; overlaps no input"
+        )
+        rows.append(
+            f"{tensor.name}: Where to write it; made by the library of the first input when None. "
+            f"Shape {tensor.shape.text}; {dtype_text(tensor)}{alias}."
+        )
+    rows += [
+        "stream: InfiniRT stream to queue the work on; None is the library's current one.",
+        "implementation: Slot or name; None is the default.",
+        "config: Triton configuration; only for implementations that take one.",
+    ]
+    parts.append("Args:\n" + "\n".join(_hanging(row) for row in rows))
+    shapes = ", ".join(tensor.shape.text for tensor in operator.outputs if tensor.shape)
+    parts.append(f"Returns:\n{_hanging(f'The output, of shape {shapes}.')}")
+    parts.append(
+        "Raises:\n"
+        + "\n".join(
+            _hanging(row)
+            for row in (
+                "TypeError: An argument is no tensor, or has another dtype.",
+                "ValueError: Devices, shapes or an attribute do not fit, or memory overlaps.",
+                "NotImplementedError: No implementation serves the call.",
+            )
+        )
+    )
+    parts.append(
+        wrap(
+            f"Accumulates in {operator.accumulate}; rounds {operator.rounds}. Agrees with "
+            f"`{operator.agrees_with}`.",
+            "",
+            88,
+        )
+    )
+    return "\n\n".join(parts)
+
+
+def _hanging(text: str) -> str:
+    first, *rest = wrap(text, "", 80).splitlines()
+    return "\n".join([f"    {first}", *(f"        {line}" for line in rest)])

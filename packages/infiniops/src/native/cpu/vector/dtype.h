@@ -1,0 +1,72 @@
+// Element types inside kernels: how each is stored and computed with.
+#ifndef INFINI_OPS_NATIVE_CPU_VECTOR_DTYPE_H_
+#define INFINI_OPS_NATIVE_CPU_VECTOR_DTYPE_H_
+
+#include <infini/rt/data_type.h>
+
+#include <cstdint>
+
+#include "native/cpu/vector/float16.h"
+
+namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
+
+/// A bool as it is stored: any byte but 0 is true, and true is written as 1.
+struct Bool {
+  std::uint8_t byte;
+};
+
+template <typename Real>
+struct Complex {
+  Real re;
+  Real im;
+};
+
+/// Carries a type to a visitor.
+template <typename T>
+struct Type {
+  using type = T;
+};
+
+/// Calls `visitor(Type<T>())` with the storage type of `dtype`, which must be
+/// one of bool, the integers, the 16- to 64-bit floats and the complex types.
+template <typename Visitor>
+void VisitDtype(rt::DataType dtype, Visitor visitor) {
+  switch (dtype) {
+    case rt::DataType::kBool:
+      return visitor(Type<Bool>());
+    case rt::DataType::kInt8:
+      return visitor(Type<std::int8_t>());
+    case rt::DataType::kInt16:
+      return visitor(Type<std::int16_t>());
+    case rt::DataType::kInt32:
+      return visitor(Type<std::int32_t>());
+    case rt::DataType::kInt64:
+      return visitor(Type<std::int64_t>());
+    case rt::DataType::kUInt8:
+      return visitor(Type<std::uint8_t>());
+    case rt::DataType::kUInt16:
+      return visitor(Type<std::uint16_t>());
+    case rt::DataType::kUInt32:
+      return visitor(Type<std::uint32_t>());
+    case rt::DataType::kUInt64:
+      return visitor(Type<std::uint64_t>());
+    case rt::DataType::kFloat16:
+      return visitor(Type<Float16>());
+    case rt::DataType::kBFloat16:
+      return visitor(Type<BFloat16>());
+    case rt::DataType::kFloat32:
+      return visitor(Type<float>());
+    case rt::DataType::kFloat64:
+      return visitor(Type<double>());
+    case rt::DataType::kComplex64:
+      return visitor(Type<Complex<float>>());
+    case rt::DataType::kComplex128:
+      return visitor(Type<Complex<double>>());
+    default:
+      __builtin_unreachable();  // the entry's checks admit no other
+  }
+}
+
+}  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
+
+#endif  // INFINI_OPS_NATIVE_CPU_VECTOR_DTYPE_H_
