@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from filelock import FileLock, Timeout
 
@@ -29,6 +29,10 @@ LOCK_SECONDS = 10.0
 
 class BenchmarkWarning(UserWarning):
     """The file of measured times could not be used as it is."""
+
+
+class _Unreadable(Exception):
+    """The file's content is no file of measured times; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,15 @@ class BenchmarkStore:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = home() / "benchmarks.json" if path is None else path
-        self._times: dict[str, Timing] = {}
         self._writable = True
         self._warned = False
         self._lock = threading.Lock()
-        with self._lock, self._locked():
-            self._times.update(self._read())
+        # Reading needs no lock, since a write replaces the file as a whole.
+        try:
+            self._times = self._read()
+        except _Unreadable:
+            with self._locked() as held:
+                self._times = self._read_or_set_aside() if held else {}
 
     def __len__(self) -> int:
         return len(self._times)
@@ -74,20 +81,20 @@ class BenchmarkStore:
                 raise ValueError(f"benchmarks: {key}: not a time in seconds: {timing}")
         with self._lock:
             self._times.update(times)
-            if not self._writable:
-                return
-            with self._locked() as held:
-                if not held:
-                    return
-                known = self._read()
-                if not self._writable:
-                    return
-                known.update(times)
-                self._times = {**self._times, **known}
-                try:
-                    self._write(known)
-                except OSError as error:
-                    self._memory_only(f"cannot be written ({error.strerror or error})")
+            if self._writable:
+                with self._locked() as held:
+                    if held:
+                        self._merge(times)
+
+    def _merge(self, times: Mapping[str, Timing]) -> None:
+        known = {**self._read_or_set_aside(), **times}
+        self._times.update(known)
+        if not self._writable:
+            return
+        try:
+            self._write(known)
+        except OSError as error:
+            self._memory_only(f"cannot be written ({error.strerror or error})")
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[bool]:
@@ -97,25 +104,31 @@ class BenchmarkStore:
             lock.parent.mkdir(parents=True, exist_ok=True)
             held = FileLock(lock, timeout=LOCK_SECONDS)
             held.acquire()
-        except (OSError, Timeout) as error:
-            reason = "is locked by another process" if isinstance(error, Timeout) else str(error)
-            if self.path.exists() or isinstance(error, Timeout):
-                self._writable = False
-                yield False
-            else:
-                self._memory_only(f"cannot be made ({reason})")
-                yield False
+        except Timeout:
+            self._memory_only("is locked by another process")
+            yield False
+            return
+        except OSError as error:
+            self._memory_only(f"cannot be written ({error.strerror or error})")
+            yield False
             return
         try:
             yield True
         finally:
             held.release()
 
+    def _read_or_set_aside(self) -> dict[str, Timing]:
+        """What the file holds; called with the lock held."""
+        try:
+            return self._read()
+        except _Unreadable as error:
+            self._set_aside(str(error))
+            return {}
+
     def _read(self) -> dict[str, Timing]:
         try:
             if self.path.stat().st_size > MAX_BYTES:
-                self._set_aside(f"is larger than {MAX_BYTES // 2**20} MiB")
-                return {}
+                raise _Unreadable(f"is larger than {MAX_BYTES // 2**20} MiB")
             text = self.path.read_bytes()
         except FileNotFoundError:
             return {}
@@ -125,18 +138,15 @@ class BenchmarkStore:
         try:
             document = json.loads(text.decode("utf-8"))
         except (ValueError, RecursionError) as error:
-            self._set_aside(f"is not JSON ({error})")
-            return {}
+            raise _Unreadable(f"is not JSON ({error})") from error
         if not isinstance(document, dict) or not isinstance(document.get("entries"), dict):
-            self._set_aside("is no file of measured times")
-            return {}
+            raise _Unreadable("is no file of measured times")
         version = document.get("version")
         if isinstance(version, int) and version > VERSION:
             self._memory_only(f"has the later version {version}, of another Linnet, and is kept")
             return {}
         if version != VERSION:
-            self._set_aside(f"has the unknown version {version!r}")
-            return {}
+            raise _Unreadable(f"has the unknown version {version!r}")
         return self._entries(document["entries"])
 
     def _entries(self, entries: Mapping[str, Any]) -> dict[str, Timing]:
@@ -146,7 +156,7 @@ class BenchmarkStore:
             times = entry if isinstance(entry, dict) else {}
             backend, generated = times.get("backend"), times.get("generated")
             if _is_time(backend) and _is_time(generated):
-                found[key] = Timing(float(backend), float(generated))
+                found[key] = Timing(backend, generated)
             else:
                 bad += 1
         if bad:
@@ -192,7 +202,7 @@ class BenchmarkStore:
             warnings.warn(f"{self.path} {what}", BenchmarkWarning, stacklevel=2)
 
 
-def _is_time(value: Any) -> bool:
+def _is_time(value: Any) -> TypeGuard[float]:
     return (
         isinstance(value, (int, float))
         and not isinstance(value, bool)

@@ -311,7 +311,7 @@ def mod(p: Poly, q: Poly) -> Poly:
         return INVALID
     if p.constant is not None and q.constant is not None:
         return number(p.constant % q.constant)
-    if p == q or p == ZERO or divide_terms(p, q) is not None:
+    if p in (q, ZERO) or divide_terms(p, q) is not None:
         return ZERO
     c = q.constant
     if c is not None and c > 0 and all(k % c == 0 for m, k in p.terms.items() if m):

@@ -10,7 +10,20 @@ from linnet.syntax.tree import Identifier
 
 DEPTH = 256
 ITEM_STARTS = frozenset(
-    ["module", "use", "pub", "const", "type", "struct", "enum", "fn", "op", "block", "entry", "kernel"],
+    [
+        "module",
+        "use",
+        "pub",
+        "const",
+        "type",
+        "struct",
+        "enum",
+        "fn",
+        "op",
+        "block",
+        "entry",
+        "kernel",
+    ],
 )
 STATEMENT_STARTS = frozenset(["let", "var", "return", "static", "for", "while", "yield"])
 MEMBER_STARTS = frozenset(["param", "sub", "buffer", "state"])

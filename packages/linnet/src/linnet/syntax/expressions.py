@@ -221,8 +221,7 @@ class ExpressionParser(TypeParser):
             self.advance()
             return tree.FloatLiteral(token.span, text, float(text.replace("_", "")))
         if kind == "string":
-            self.advance()
-            return tree.StringLiteral(token.span, text)
+            self.unexpected("an expression", "here", "no expression has a string value")
         if kind == "reserved":
             self.report_reserved(token)
             self.advance()

@@ -57,13 +57,6 @@ class NoneLiteral(Node):
 
 
 @node
-class StringLiteral(Node):
-    """A string; no expression has a string value."""
-
-    text: str
-
-
-@node
 class Name(Node):
     """A bare name."""
 
@@ -549,7 +542,6 @@ Expr: TypeAlias = (
     | FloatLiteral
     | BoolLiteral
     | NoneLiteral
-    | StringLiteral
     | Name
     | Paren
     | TupleExpr

@@ -1,0 +1,168 @@
+"""The checker: a file and what it uses, to a checked program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from linnet.check.declare import open_scope, resolve
+from linnet.check.definitions import (
+    BlockDef,
+    Definition,
+    FunctionDef,
+    ImportedItem,
+    ImportedModule,
+    ModuleScope,
+)
+from linnet.check.loader import LoadedModule, load
+from linnet.check.session import Session
+from linnet.check.statements import BodyChecker
+from linnet.source import (
+    Diagnostic,
+    LinnetError,
+    Mark,
+    SourceFile,
+    read_source,
+    sort_diagnostics,
+)
+from linnet.source.recursion import deep_recursion
+
+
+@dataclass(frozen=True)
+class CheckedProgram:
+    """A module with everything it uses, and what was found. `modules` ends with the module."""
+
+    module: ModuleScope | None
+    modules: tuple[ModuleScope, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """The diagnostics that are no warnings."""
+        return tuple(d for d in self.diagnostics if d.severity == "error")
+
+    def ensure_valid(self) -> ModuleScope:
+        """The module; LinnetError if the program has errors."""
+        if self.errors or self.module is None:
+            raise LinnetError(self.errors)
+        return self.module
+
+
+# Scopes of library modules, checked once in a process. The lists are their diagnostics: none.
+_library: dict[LoadedModule, ModuleScope] = {}
+
+
+def check(file: SourceFile, first: Diagnostic | None = None) -> CheckedProgram:
+    """Checks a source file and every module it uses. `first` is an error found in reading it."""
+    with deep_recursion():
+        loaded = load(file, first)
+        if loaded.errors:
+            return CheckedProgram(None, (), sort_diagnostics(loaded.errors))
+        session = Session()
+        session.resolver = lambda definition, at: resolve(definition, at, session)
+        scopes: dict[LoadedModule, ModuleScope] = {}
+        for module in loaded.modules:
+            known = _library.get(module)
+            if known is not None:
+                scopes[module] = known
+                continue
+            before = len(session.diagnostics)
+            scopes[module] = open_scope(module, scopes, session)
+            check_module(scopes[module], session)
+            if module.library and len(session.diagnostics) == before:
+                _library[module] = scopes[module]
+        modules = tuple(scopes.values())
+        find_recursion(modules, session)
+    return CheckedProgram(modules[-1], modules, settle_diagnostics(session.diagnostics))
+
+
+def check_file(path: str | Path) -> CheckedProgram:
+    """Checks the file at `path`; OSError if it cannot be read."""
+    file, wrong = read_source(Path(path))
+    return check(file, wrong)
+
+
+def check_text(text: str, name: str = "text.linnet") -> CheckedProgram:
+    """Checks a text that is no file; it can use the library only."""
+    return check(SourceFile(name, text))
+
+
+def settle_diagnostics(found: list[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Sorted; without warnings when there are errors."""
+    errors = [d for d in found if d.severity == "error"]
+    return sort_diagnostics(errors or found)
+
+
+def check_module(module: ModuleScope, session: Session) -> None:
+    """Resolves every item of a module, then checks every body."""
+    for item in module.items:
+        complete(item, session)
+    for fn in module.functions():
+        BodyChecker(session, module).check_function(fn)
+    warn_unused(module, session)
+
+
+def complete(item: Definition, session: Session) -> None:
+    """Resolves an item and, for a block, what is inside."""
+    session.resolve(item, Mark(item.scope.file, item.span))
+    if isinstance(item, BlockDef):
+        for inner in item.items.values():
+            session.resolve(inner, Mark(item.scope.file, inner.span))
+
+
+def warn_unused(module: ModuleScope, session: Session) -> None:
+    """W1001 and W1003."""
+    for name, value in module.names.items():
+        if isinstance(value, (ImportedItem, ImportedModule)) and not value.used:
+            mark = Mark(module.file, value.span, "unused")
+            session.diagnostics.append(
+                Diagnostic("W1001", f"`{name}` is imported and not used", mark)
+            )
+    for item in module.items:
+        if isinstance(item, BlockDef) and not item.public:
+            for member in item.members.values():
+                if not member.used and not member.name.startswith("_"):
+                    mark = Mark(module.file, member.node.name.span, "unused")
+                    message = f"the {member.kind} `{member.name}` is never used"
+                    session.diagnostics.append(Diagnostic("W1003", message, mark))
+
+
+def find_recursion(modules: tuple[ModuleScope, ...], session: Session) -> None:
+    """E2119 for each function from which a call leads back to itself."""
+    done: set[FunctionDef] = set()
+    for module in modules:
+        if module in _library.values():
+            continue
+        for start in module.functions():
+            if start in done:
+                continue
+            path: list[FunctionDef] = []
+            stack: list[tuple[FunctionDef, list[FunctionDef]]] = [(start, list(start.callees))]
+            path.append(start)
+            while stack:
+                fn, rest = stack[-1]
+                if not rest:
+                    stack.pop()
+                    path.pop()
+                    done.add(fn)
+                    continue
+                following = rest.pop()
+                if following in path:
+                    report_recursion(path[path.index(following) :], session)
+                elif following not in done:
+                    stack.append((following, list(following.callees)))
+                    path.append(following)
+
+
+def report_recursion(cycle: list[FunctionDef], session: Session) -> None:
+    """E2119 at the call that closes the cycle."""
+    first = cycle[0]
+    last = cycle[-1]
+    shown = " -> ".join(f"`{f.name}`" for f in (*cycle, first))
+    mark = Mark(last.scope.file, last.callees[first], "the call leads back")
+    session.diagnostics.append(
+        Diagnostic("E2119", f"functions do not call themselves: {shown}", mark)
+    )
+
+
+__all__ = ["CheckedProgram", "check", "check_file", "check_text"]

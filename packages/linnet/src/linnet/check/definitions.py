@@ -1,0 +1,205 @@
+"""What a module declares: definitions, signatures, scopes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from linnet.check.types import GenericKey, GenericValue, Type
+from linnet.shapes import Constraint, Facts, Pack
+from linnet.source import SourceFile, Span
+from linnet.syntax import tree
+
+if TYPE_CHECKING:
+    from linnet.check.records import Records
+
+
+@dataclass(eq=False)
+class GenericParam:
+    """A declared generic. `kind` is Dim, Shape or a class of dtypes."""
+
+    name: str
+    kind: str
+    key: GenericKey
+    span: Span
+    default: GenericValue | None = None
+    used: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class ParamInfo:
+    """A declared parameter of a function."""
+
+    name: str
+    type: Type
+    node: tree.Param
+
+
+@dataclass(frozen=True)
+class Where:
+    """One constraint of a `where` clause and where it is written."""
+
+    constraint: Constraint
+    span: Span
+
+
+@dataclass(eq=False)
+class Definition:
+    """Anything that has a name at the level of a module or block. `state` guards against cycles."""
+
+    name: str
+    scope: ModuleScope
+    span: Span
+    public: bool
+    state: str = "new"
+
+    @property
+    def identity(self) -> str:
+        """`module::name`."""
+        return f"{self.scope.name}::{self.name}"
+
+
+@dataclass(eq=False)
+class ConstDef(Definition):
+    """A constant. `type` is set once resolved."""
+
+    node: tree.Const | None = None
+    type: Type | None = None
+
+
+@dataclass(eq=False)
+class GenericDef(Definition):
+    """A definition with generics."""
+
+    generics: tuple[GenericParam, ...] = ()
+    where: tuple[Where, ...] = ()
+    facts: Facts = field(default_factory=Facts)
+
+
+@dataclass(eq=False)
+class AliasDef(GenericDef):
+    """A named type."""
+
+    node: tree.Alias | None = None
+    target: Type | None = None
+
+
+@dataclass(eq=False)
+class StructDef(GenericDef):
+    """A struct and its fields in order."""
+
+    node: tree.Struct | None = None
+    fields: dict[str, Type] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class EnumDef(Definition):
+    """An enum and its variants in order."""
+
+    variants: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class KernelDef(Definition):
+    """A kernel, not built yet."""
+
+
+@dataclass(eq=False)
+class FunctionDef(GenericDef):
+    """`fn`, `op` or `entry`; `block` is set for a method."""
+
+    node: tree.Function = field(kw_only=True)
+    params: tuple[ParamInfo, ...] = ()
+    result: Type | None = None
+    block: BlockDef | None = None
+    callees: dict[FunctionDef, Span] = field(default_factory=dict)
+    checked: bool = False
+
+    @property
+    def kind(self) -> str:
+        """fn, op or entry."""
+        return self.node.kind
+
+    @property
+    def identity(self) -> str:
+        """`module::name` or `module::Block.name`."""
+        owner = f"{self.block.name}." if self.block else ""
+        return f"{self.scope.name}::{owner}{self.name}"
+
+
+@dataclass(eq=False)
+class MemberInfo:
+    """`param`, `buffer`, `state` or `sub` of a block."""
+
+    name: str
+    kind: str
+    type: Type
+    node: tree.Member
+    used: bool = False
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be absent."""
+        return isinstance(self.node.type, tree.OptionalType)
+
+
+@dataclass(eq=False)
+class BlockDef(GenericDef):
+    """A block: members, then methods and other items by name."""
+
+    node: tree.BlockItem | None = None
+    members: dict[str, MemberInfo] = field(default_factory=dict)
+    items: dict[str, Definition] = field(default_factory=dict)
+
+    def methods(self) -> list[FunctionDef]:
+        """The functions declared inside."""
+        return [item for item in self.items.values() if isinstance(item, FunctionDef)]
+
+
+@dataclass(eq=False)
+class ImportedModule:
+    """`use a.b` or the module an item came from."""
+
+    scope: ModuleScope
+    span: Span
+    used: bool = False
+
+
+@dataclass(eq=False)
+class ImportedItem:
+    """One name of `use a.b::{name}`; `target` is None when the import itself was wrong."""
+
+    target: Definition | None
+    span: Span
+    used: bool = False
+
+
+Named: TypeAlias = "Definition | ImportedModule | ImportedItem"
+
+
+@dataclass(eq=False)
+class ModuleScope:
+    """One module: its names and everything known about its bodies."""
+
+    name: str
+    file: SourceFile
+    tree: tree.File
+    names: dict[str, Named] = field(default_factory=dict)
+    items: list[Definition] = field(default_factory=list)
+    records: Records = field(kw_only=True)
+    library: bool = False
+
+    def functions(self) -> list[FunctionDef]:
+        """All functions, methods included, in order."""
+        found: list[FunctionDef] = []
+        for item in self.items:
+            if isinstance(item, FunctionDef):
+                found.append(item)
+            elif isinstance(item, BlockDef):
+                found += item.methods()
+        return found
+
+
+def pack_of(param: GenericParam) -> Pack | None:
+    """The pack that a `*S: Shape` generic is."""
+    return param.key if isinstance(param.key, Pack) else None

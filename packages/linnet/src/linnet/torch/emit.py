@@ -1,0 +1,367 @@
+"""Writes steps of a graph as PyTorch source.
+
+The text is a function of the graph and the options alone: equal graphs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linnet.graph import Body, Graph, SourceSpan, Step
+from linnet.torch.expressions import (
+    TAKES_NUMBERS,
+    dtype_name,
+    expression,
+    library_call,
+    literal,
+    tensor_literal,
+)
+from linnet.torch.stages import Division, Joins, Portion, Unit, divide
+
+INDENT = "    "
+
+
+@dataclass(frozen=True)
+class Source:
+    """Generated source and what its functions take.
+
+    `parameters`: paths, in the order of `main`'s argument; `prepare_parameters` likewise for
+    `prepare`. `joined` are groups of paths that are passed as one tensor each, after the plain
+    ones. `states` are the paths that `main` reads, `written` those whose new content it returns
+    after the results.
+    """
+
+    text: str
+    parameters: tuple[str, ...]
+    prepare_parameters: tuple[str, ...]
+    joined: tuple[tuple[str, ...], ...]
+    states: tuple[str, ...]
+    written: tuple[str, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def emit(
+    graph: Graph,
+    portion: Portion | None = None,
+    *,
+    numerics: str = "fast",
+    fold_weights: bool = True,
+    joins: Joins | None = None,
+) -> Source:
+    """Source for a portion of a graph (all of it by default).
+
+    The text defines `constants(device)`, `prepare(parameters, constants)` and `main(inputs,
+    parameters, states, constants, prepared, device)`. `main` returns its outputs, then the new
+    content of each state that it writes, and writes nothing in place.
+    """
+    if portion is None:
+        portion = Portion.whole(graph)
+    division = divide(graph, portion, numerics, fold_weights, joins)
+    return _Emitter(graph, portion, division, numerics).source()
+
+
+class _Emitter:
+    def __init__(self, graph: Graph, portion: Portion, division: Division, numerics: str) -> None:
+        self.graph = graph
+        self.portion = portion
+        self.division = division
+        self.numerics = numerics
+        self.paths = {p.value: p.path for p in graph.parameters}
+        self.states = {s.value: s.path for s in graph.states}
+        self.made = {n: u.stage for u in division.units for n in u.results}
+        #: Literals that some line needs as a tensor. `shared` are those that `constants` hands on.
+        self.literals: dict[int, None] = {}
+        self.shared: tuple[int, ...] = ()
+        self.returned = (*portion.outputs, *(number for _, number in division.written))
+
+    def name(self, number: int) -> str:
+        value = self.graph.values[number]
+        base = re.sub(r"\W", "_", self.paths.get(number) or self.states.get(number) or value.name)
+        plain = base.isascii() and base.isidentifier() and not keyword.iskeyword(base)
+        return f"{base}_{number}" if plain else f"v{number}"
+
+    def tensor(self, number: int) -> str:
+        """The name of a value where a tensor is needed."""
+        if self.graph.values[number].origin == "constant":
+            self.literals.setdefault(number)
+            return f"k{number}"
+        return self.name(number)
+
+    def number(self, number: int) -> str:
+        """A constant as a Python number, anything else by name."""
+        value = self.graph.values[number]
+        known = self.graph.literal(number)
+        return literal(known, value.dtype) if known is not None else self.tensor(number)
+
+    # --- the parts of the text ---
+
+    def source(self) -> Source:
+        # Writing the lines finds the literals; then all three functions agree on them.
+        self.main()
+        self.prepare()
+        self.shared = tuple(sorted(self.literals))
+        main = self.main()
+        prepare = self.prepare()
+        constants = self.constants()
+        joined = tuple(self.group(unit) for unit in self.division.of("main") if unit.siblings)
+        header = self.header(joined)
+        text = "\n".join([*header, "", "", *constants, "", "", *prepare, "", "", *main, ""])
+        return Source(
+            text,
+            tuple(self.paths[n] for n in self.parameters("main")),
+            tuple(self.paths[n] for n in self.parameters("prepare")),
+            joined,
+            tuple(self.states[n] for n in self.state_reads()),
+            tuple(path for path, _ in self.division.written),
+            self.portion.inputs,
+            self.portion.outputs,
+        )
+
+    def header(self, joined: Sequence[tuple[str, ...]]) -> list[str]:
+        graph = self.graph
+        title = f"{graph.module}, entry {graph.entry}"
+        bound = ", ".join(
+            f"{k} = {v}" for k, v in {**graph.generics, **graph.entry_generics}.items()
+        )
+        return [
+            f'"""{title}{f", with {bound}" if bound else ""}. Generated by Linnet; do not edit."""',
+            "",
+            "import torch",
+            "from torch.nn import functional",
+            "",
+            "from linnet.torch import interpret, operations",
+            "",
+            *_listed("PARAMETERS", [self.paths[n] for n in self.parameters("main")]),
+            *_listed("PREPARED_FROM", [self.paths[n] for n in self.parameters("prepare")]),
+            *_listed("JOINED", joined),
+            *_listed("STATES", [self.states[n] for n in self.state_reads()]),
+            *_listed("STATE_RESULTS", [path for path, _ in self.division.written]),
+            *_listed("INPUTS", [self.name(n) for n in self.portion.inputs]),
+            *_listed("RESULTS", [self.name(n) for n in self.portion.outputs]),
+            *_listed("CONSTANTS", [self.tensor(n) for n in self.constant_exports()]),
+        ]
+
+    def constants(self) -> list[str]:
+        lines = ["def constants(device):"]
+        body: list[str] = []
+        for unit in self.division.of("constants"):
+            body += self.unit(unit, "constants")
+        made = [
+            f"k{n} = {tensor_literal(self.known(n), self.graph.values[n].dtype)}"
+            for n in sorted(self.literals)
+        ]
+        exports = [self.tensor(n) for n in self.constant_exports()]
+        return [*lines, *_indented([*made, *body, f"return {_tuple(exports)}"])]
+
+    def prepare(self) -> list[str]:
+        body = _unpacked("parameters", [self.name(n) for n in self.parameters("prepare")])
+        units = self.division.of("prepare")
+        if units:
+            body += _unpacked("constants", [self.tensor(n) for n in self.constant_exports()])
+        for unit in units:
+            body += self.unit(unit, "prepare")
+        body.append(f"return {_tuple([self.name(n) for n in self.prepared_exports()])}")
+        return ["def prepare(parameters, constants):", *_indented(body)]
+
+    def main(self) -> list[str]:
+        units = self.division.of("main")
+        lines: list[list[str]] = [self.unit(unit, "main") for unit in units]
+        returned = [self.tensor(n) for n in self.returned]
+        joined = [self.joined_name(unit) for unit in units if unit.siblings]
+        body = _unpacked("inputs", [self.name(n) for n in self.portion.inputs])
+        body += _unpacked("parameters", [*map(self.name, self.parameters("main")), *joined])
+        body += _unpacked("states", [self.name(n) for n in self.state_reads()])
+        body += _unpacked("constants", [self.tensor(n) for n in self.constant_exports()])
+        body += _unpacked("prepared", [self.name(n) for n in self.prepared_exports()])
+        keep = set(self.returned)
+        last = {n: k for k, unit in enumerate(units) for n in (*unit.reads, *unit.results)}
+        span: SourceSpan | None = None
+        for k, (unit, text) in enumerate(zip(units, lines, strict=True)):
+            if unit.span is not None and _place(unit.span) != _place(span):
+                span = unit.span
+                body.append(f"# {_place(span)}")
+            body += text
+            mortal = [
+                n
+                for n in dict.fromkeys((*unit.reads, *unit.results))
+                if last[n] == k and n not in keep and self.mortal(n)
+            ]
+            if mortal:
+                body.append(f"del {', '.join(map(self.name, mortal))}")
+        body.append(f"return {_tuple(returned)}")
+        arguments = "inputs, parameters, states, constants, prepared, device"
+        return [f"def main({arguments}):", *_indented(body)]
+
+    # --- what crosses between the functions ---
+
+    def known(self, number: int) -> bool | int | float:
+        found = self.graph.literal(number)
+        assert found is not None
+        return found
+
+    def mortal(self, number: int) -> bool:
+        return self.made.get(number) == "main" or number in self.portion.inputs
+
+    def reads(self, stage: str) -> list[int]:
+        """Values that a stage takes from outside it, in order of first use."""
+        units = [unit for unit in self.division.units if unit.stage == stage]
+        seen = dict.fromkeys(n for unit in units for n in self.needed(unit))
+        if stage == "main":
+            seen.update(dict.fromkeys(self.returned))
+        return [n for n in seen if self.made.get(n) != stage]
+
+    def needed(self, unit: Unit) -> tuple[int, ...]:
+        return unit.reads[:1] if unit.siblings else unit.reads
+
+    def parameters(self, stage: str) -> list[int]:
+        return [n for n in self.reads(stage) if n in self.paths and n not in self.made]
+
+    def state_reads(self) -> list[int]:
+        return [n for n in self.reads("main") if n in self.states]
+
+    def constant_exports(self) -> list[int]:
+        computed = dict.fromkeys([*self.reads("main"), *self.reads("prepare")])
+        made = [n for n in computed if self.made.get(n) == "constants"]
+        return [*sorted(made), *self.shared]
+
+    def prepared_exports(self) -> list[int]:
+        return [n for n in self.reads("main") if self.made.get(n) == "prepare"]
+
+    def group(self, unit: Unit) -> tuple[str, ...]:
+        return tuple(self.paths[n] for n in unit.reads[1:])
+
+    def joined_name(self, unit: Unit) -> str:
+        return "joined_" + "_".join(str(n) for n in unit.reads[1:])
+
+    # --- lines ---
+
+    def unit(self, unit: Unit, stage: str) -> list[str]:
+        if unit.siblings:
+            widths = [self.graph.values[n].shape[-1] for n in unit.results]
+            product = f"functional.linear({self.tensor(unit.reads[0])}, {self.joined_name(unit)})"
+            targets = ", ".join(self.name(n) for n in unit.results)
+            return [f"{targets} = {product}.split({_tuple(map(str, widths))}, dim=-1)"]
+        if unit.call is not None:
+            text = library_call(self.graph, unit.call, self.tensor, self.numerics)
+            return [f"{self.name(unit.results[0])} = {text}"]
+        assert unit.step is not None
+        return self.step(unit.step, numbers=stage != "constants")
+
+    def step(self, step: Step, numbers: bool = True) -> list[str]:
+        if step.bodies:
+            return self.control(step)
+
+        def named(number: int) -> str:
+            if not numbers or not self.takes_number(step, number):
+                return self.tensor(number)
+            return self.number(number)
+
+        return [f"{self.name(step.results[0])} = {expression(self.graph, step, named)}"]
+
+    def takes_number(self, step: Step, number: int) -> bool:
+        """Whether the step's spelling works with a Python number in place of this operand."""
+        if step.kind not in TAKES_NUMBERS:
+            return False
+        dtype = self.graph.values[number].dtype
+        others = [n for n in step.operands if self.graph.literal(n) is None]
+        if not others or dtype in ("u16", "u32", "u64"):
+            return False
+        spelled_as_call = step.kind == "rem" or (step.kind == "div" and dtype[0] in "iu")
+        return not spelled_as_call or number == step.operands[1] != step.operands[0]
+
+    def control(self, step: Step) -> list[str]:
+        results = [self.name(n) for n in step.results]
+        operands = [self.tensor(n) for n in step.operands]
+        if step.kind == "if":
+            lines = []
+            for head, body in zip((f"if {operands[0]}:", "else:"), step.bodies, strict=True):
+                outputs = [self.tensor(n) for n in body.outputs]
+                inner = [*self.block(body), *_assigned(results, outputs), *self.drop(body)]
+                lines += [head, *_indented(inner or ["pass"])]
+            return lines
+        if step.kind == "while":
+            return self.loop(step, results, operands)
+        body = step.bodies[0]
+        start, stop = step.attributes["start"], step.attributes["stop"]
+        count = len(operands)
+        counter, *carried = (self.name(n) for n in body.inputs)
+        outputs = [self.tensor(n) for n in body.outputs]
+        kept = [f"kept_{n}" for n in step.results[count:]]
+        inner = [
+            f"{counter} = torch.tensor(index, dtype=torch.int64, device=device)",
+            *self.block(body),
+            *(f"{k}.append({v})" for k, v in zip(kept, outputs[count:], strict=True)),
+            *_assigned(carried, outputs[:count]),
+            *self.drop(body),
+        ]
+        stacked = []
+        for name, k, number in zip(results[count:], kept, step.results[count:], strict=True):
+            value = self.graph.values[number]
+            shape = _tuple(map(str, value.shape))
+            empty = f"torch.empty({shape}, dtype={dtype_name(value.dtype)}, device=device)"
+            stacked.append(f"{name} = {f'torch.stack({k})' if stop > start else empty}")
+            stacked.append(f"del {k}")
+        return [
+            *_assigned(carried, operands),
+            *(f"{k} = []" for k in kept),
+            f"for index in range({start}, {stop}):",
+            *_indented(inner),
+            *_assigned(results[:count], carried),
+            *stacked,
+        ]
+
+    def loop(self, step: Step, results: list[str], operands: list[str]) -> list[str]:
+        condition, advance = step.bodies
+        test = [self.name(n) for n in condition.inputs]
+        carried = [self.name(n) for n in advance.inputs]
+        outputs = [self.tensor(n) for n in advance.outputs]
+        inner = [
+            *_assigned(test, results),
+            *self.block(condition),
+            f"if not {self.tensor(condition.outputs[0])}:",
+            *_indented(["break"]),
+            *_assigned(carried, results),
+            *self.block(advance),
+            *_assigned(results, outputs),
+            *self.drop(advance),
+        ]
+        return [*_assigned(results, operands), "while True:", *_indented(inner)]
+
+    def block(self, body: Body) -> list[str]:
+        return [line for step in body.steps for line in self.step(step)]
+
+    def drop(self, body: Body) -> list[str]:
+        """Frees what a body made, so that a loop does not keep its last round's values."""
+        made = [self.name(n) for step in body.steps for n in step.results]
+        return [f"del {', '.join(made)}"] if made else []
+
+
+def _place(span: SourceSpan | None) -> str:
+    return "" if span is None else f"{span.file.rsplit('/', 1)[-1]}:{span.line}"
+
+
+def _assigned(targets: Sequence[str], values: Sequence[str]) -> list[str]:
+    return [f"{', '.join(targets)} = {', '.join(values)}"] if targets else []
+
+
+def _unpacked(source: str, names: Sequence[str]) -> list[str]:
+    return [f"{_tuple(names)} = {source}"] if names else []
+
+
+def _tuple(items: object) -> str:
+    parts = [str(item) for item in items] if hasattr(items, "__iter__") else []
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _listed(name: str, items: Sequence[object]) -> list[str]:
+    if not items:
+        return [f"{name} = []"]
+    return [f"{name} = [", *(f"{INDENT}{item!r}," for item in items), "]"]
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"{INDENT}{line}" for line in lines]

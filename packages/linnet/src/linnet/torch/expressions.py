@@ -1,0 +1,224 @@
+"""How generated source spells a step: one PyTorch expression for each kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+
+from linnet.graph import Call, Graph, Step
+from linnet.graph.kinds import BINARY, SHIFTS, UNARY
+from linnet.torch.dtypes import FLOATS, WIDE_UNSIGNED, torch_dtype
+
+#: Value number -> how the source names it there; for a constant, its number or its name.
+Names = Callable[[int], str]
+
+_INFIX = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
+_CALLS = {
+    "rem": "torch.fmod",
+    "min": "torch.minimum",
+    "max": "torch.maximum",
+    "shl": "torch.bitwise_left_shift",
+    "shr": "torch.bitwise_right_shift",
+    "not": "torch.logical_not",
+    "exp": "torch.exp",
+    "log": "torch.log",
+    "sqrt": "torch.sqrt",
+    "rsqrt": "torch.rsqrt",
+    "sin": "torch.sin",
+    "cos": "torch.cos",
+    "tanh": "torch.tanh",
+    "abs": "torch.abs",
+}
+#: Kinds whose spelling takes a Python number for an operand, if another operand is a tensor.
+TAKES_NUMBERS = frozenset((*_INFIX, "div", "rem", "compare"))
+#: Kinds that give another view of their operand and compute nothing.
+VIEWS = frozenset(("permute", "slice", "broadcast"))
+
+
+def literal(value: bool | int | float, dtype: str) -> str:
+    """A Python expression for a constant, rounded to `dtype` as the graph's value is."""
+    if dtype not in FLOATS:
+        return repr(value)
+    rounded = float(torch.tensor(value, dtype=torch_dtype(dtype)))
+    return repr(rounded) if math.isfinite(rounded) else f'float("{rounded}")'
+
+
+def tensor_literal(value: bool | int | float, dtype: str) -> str:
+    """A Python expression for the constant as a tensor on `device`."""
+    return f"torch.tensor({literal(value, dtype)}, dtype={dtype_name(dtype)}, device=device)"
+
+
+def dtype_name(dtype: str) -> str:
+    """`torch.float32` for `f32`."""
+    return str(torch_dtype(dtype))
+
+
+def expression(graph: Graph, step: Step, names: Names) -> str:
+    """The expression that computes a step of one result and without bodies."""
+    kind = step.kind
+    operands = [names(number) for number in step.operands]
+    dtypes = [graph.values[number].dtype for number in step.operands]
+    if dtypes and dtypes[-1] in WIDE_UNSIGNED:
+        special = _wide_unsigned(step, operands)
+        if special is not None:
+            return special
+    if kind == "compare":
+        return _infix(step.attributes["comparison"], operands)
+    if kind in _INFIX:
+        return _infix(kind, operands)
+    if kind == "div":
+        if dtypes[0] in FLOATS:
+            return f"{operands[0]} / {operands[1]}"
+        return f'torch.div({operands[0]}, {operands[1]}, rounding_mode="trunc")'
+    if kind in _CALLS:
+        return f"{_CALLS[kind]}({', '.join(operands)})"
+    if kind == "neg":
+        return f"-{operands[0]}"
+    if kind == "select":
+        return f"torch.where({', '.join(operands)})"
+    return _movement(graph, step, operands)
+
+
+def _infix(kind: str, operands: Sequence[str]) -> str:
+    return f"{operands[0]} {_INFIX[kind]} {operands[1]}"
+
+
+def _movement(graph: Graph, step: Step, operands: Sequence[str]) -> str:
+    kind, attributes = step.kind, step.attributes
+    value = graph.values[step.results[0]]
+    shape = _tuple(value.shape)
+    if kind == "cast":
+        return f"{operands[0]}.to({dtype_name(value.dtype)})"
+    if kind == "reshape":
+        return f"{operands[0]}.reshape({shape})"
+    if kind == "permute":
+        return f"{operands[0]}.permute({_tuple(attributes['axes'])})"
+    if kind in ("broadcast", "fill"):
+        return f"{operands[0]}.expand({shape})"
+    if kind == "slice":
+        sizes = graph.values[step.operands[0]].shape
+        return f"{operands[0]}[{_slices(attributes, sizes)}]"
+    if kind == "concat":
+        return f"torch.cat([{', '.join(operands)}], dim={attributes['axis']})"
+    if kind == "iota":
+        plain = "i64" if value.dtype in WIDE_UNSIGNED else value.dtype
+        made = f"torch.arange({value.shape[0]}, dtype={dtype_name(plain)}, device=device)"
+        return made if plain == value.dtype else f"{made}.to({dtype_name(value.dtype)})"
+    if kind == "cumsum":
+        return f"{operands[0]}.cumsum(dim={attributes['axis']}, dtype={dtype_name(value.dtype)})"
+    if kind == "element":
+        axes = _tuple(attributes["axes"])
+        return f"operations.element({operands[0]}, {axes}, {', '.join(operands[1:])})"
+    if kind == "reduce":
+        return _reduce(graph, step, operands[0])
+    return _contract(graph, step, operands)
+
+
+def _slices(attributes: object, sizes: Sequence[int]) -> str:
+    assert hasattr(attributes, "__getitem__")
+    parts = []
+    bounds = (attributes[name] for name in ("starts", "stops", "steps"))
+    for (start, stop, stride), size in zip(zip(*bounds, strict=True), sizes, strict=True):
+        text = f"{start or ''}:{'' if stop >= size else stop}"
+        parts.append(text if stride == 1 else f"{text}:{stride}")
+    while len(parts) > 1 and parts[-1] == ":":
+        parts.pop()
+    return ", ".join(parts)
+
+
+def _reduce(graph: Graph, step: Step, source: str) -> str:
+    reduction, axes = step.attributes["reduction"], step.attributes["axes"]
+    operand = graph.values[step.operands[0]]
+    value = graph.values[step.results[0]]
+    empty = any(operand.shape[axis] == 0 for axis in axes)
+    if not axes:
+        return source
+    if reduction in ("max", "min") and empty:
+        return f'interpret.reduce({source}, "{reduction}", {_tuple(axes)})'
+    if value.dtype in WIDE_UNSIGNED:
+        return f'operations.unsigned_reduce("{reduction}", {source}, {_tuple(axes)})'
+    if reduction == "sum":
+        return f"{source}.sum(dim={_tuple(axes)}, dtype={dtype_name(value.dtype)})"
+    if reduction == "prod":
+        return f"operations.product({source}, {_tuple(axes)})"
+    if reduction in ("any", "all"):
+        return f"{source}.{reduction}(dim={_tuple(axes)})"
+    return f"{source}.a{reduction}(dim={_tuple(axes)})"
+
+
+def _contract(graph: Graph, step: Step, operands: Sequence[str]) -> str:
+    value = graph.values[step.results[0]]
+    first, second = step.attributes["inputs"]
+    output = tuple(step.attributes["output"])
+    if value.dtype not in WIDE_UNSIGNED and len(first) >= 1 and len(second) == 2:
+        rows, inner = tuple(first[:-1]), first[-1]
+        if second[1] == inner and output == (*rows, second[0]) and inner not in output:
+            return f"functional.linear({operands[0]}, {operands[1]})"
+    letters = {label: chr(ord("a") + n) for n, label in enumerate(sorted({*first, *second}))}
+    if len(letters) > 26:
+        raise NotImplementedError(
+            f"a contraction over {len(letters)} axes has no PyTorch spelling; use at most 26"
+        )
+    parts = ["".join(letters[label] for label in labels) for labels in (first, second, output)]
+    equation = f'"{parts[0]},{parts[1]}->{parts[2]}"'
+    if value.dtype not in WIDE_UNSIGNED:
+        return f"torch.einsum({equation}, {operands[0]}, {operands[1]})"
+    wide = [f"operations.signed_bits({operand})" for operand in operands]
+    return f"torch.einsum({equation}, {', '.join(wide)}).to({dtype_name(value.dtype)})"
+
+
+def _wide_unsigned(step: Step, operands: Sequence[str]) -> str | None:
+    kind = step.kind
+    if kind == "compare":
+        return f'operations.unsigned("{step.attributes["comparison"]}", {", ".join(operands)})'
+    if kind in (*BINARY, *SHIFTS, *UNARY):
+        return f'operations.unsigned("{kind}", {", ".join(operands)})'
+    if kind == "cumsum":
+        return f"operations.unsigned_cumsum({operands[0]}, {step.attributes['axis']})"
+    return None
+
+
+def library_call(graph: Graph, call: Call, names: Names, numerics: str) -> str | None:
+    """One library function for a whole call of an op, or None where its body is to be written.
+
+    `equivalent` takes functions that round where the body rounds, `fast` any that compute the op.
+    """
+    if numerics == "exact" or call.kind != "op" or len(call.results) != 1:
+        return None
+    dtype = graph.values[call.results[0]].dtype
+    arguments = {argument.name: argument.value for argument in call.arguments}
+    if call.callee == "std.nn.linear::linear" and dtype in FLOATS:
+        parts = [arguments.get(name) for name in ("x", "w", "bias")]
+        numbers = [names(part) for part in parts if isinstance(part, int)]
+        return f"functional.linear({', '.join(numbers)})" if len(numbers) >= 2 else None
+    if call.callee == "std.nn.norm::rms_norm":
+        x, w, eps = (arguments.get(name) for name in ("x", "w", "eps"))
+        # The body of a narrower dtype rounds before the weight, PyTorch's function after it.
+        if not (isinstance(x, int) and isinstance(w, int) and isinstance(eps, int)):
+            return None
+        number = graph.literal(eps)
+        if number is None or not (dtype == "f32" or (numerics == "fast" and dtype in FLOATS)):
+            return None
+        size = graph.values[x].shape[-1]
+        epsilon = literal(number, graph.values[eps].dtype)
+        return f"functional.rms_norm({names(x)}, ({size},), {names(w)}, {epsilon})"
+    return None
+
+
+def _tuple(items: Sequence[int]) -> str:
+    return f"({', '.join(map(str, items))}{',' if len(items) == 1 else ''})"

@@ -1,0 +1,142 @@
+"""The step kinds that are not one PyTorch call; generated source and the interpreter share them.
+
+`docs/linnet/graph-format.md` says what each kind computes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+_SIGN = -(2**63)
+
+
+def element(source: Tensor, axes: Sequence[int], *positions: Tensor) -> Tensor:
+    """`source` at integer `positions` along `axes`; the axes that the positions make come first.
+
+    Raises IndexError, before anything is read, for a position below 0 or past its axis.
+    """
+    indices = []
+    for axis, position in zip(axes, positions, strict=True):
+        index = position.to(torch.int64)
+        size = source.shape[axis]
+        if index.numel():
+            least, greatest = (int(n) for n in torch.aminmax(index))
+            if least < 0 or greatest >= size:
+                wrong = least if least < 0 else greatest
+                raise IndexError(f"position {wrong} is outside axis {axis} of size {size}")
+        indices.append(index)
+    others = [axis for axis in range(source.dim()) if axis not in axes]
+    moved = source if not axes else source.permute(*axes, *others)
+    return moved[tuple(indices)] if indices else moved
+
+
+def product(source: Tensor, axes: Sequence[int]) -> Tensor:
+    """The product over `axes`, in the dtype of `source`."""
+    others = [axis for axis in range(source.dim()) if axis not in axes]
+    moved = source.permute(*others, *axes)
+    flat = moved.reshape(*(source.shape[axis] for axis in others), -1)
+    if flat.numel() == 0:
+        return torch.ones(flat.shape[:-1], dtype=source.dtype, device=source.device)
+    return flat.prod(dim=-1, dtype=source.dtype)
+
+
+def extreme(dtype: torch.dtype, least: bool) -> float | int | bool:
+    """The least or greatest value of `dtype`: what `max` and `min` give over no elements."""
+    if dtype == torch.bool:
+        return not least
+    if dtype.is_floating_point:
+        return -math.inf if least else math.inf
+    info = torch.iinfo(dtype)
+    return int(info.min if least else info.max)
+
+
+def unsigned(kind: str, *operands: Tensor) -> Tensor:
+    """An arithmetic step kind on u16, u32 or u64 tensors, which PyTorch stores but does not add."""
+    dtype = operands[0].dtype
+    if dtype == torch.uint64:
+        return _unsigned_64(kind, *(operand.view(torch.int64) for operand in operands))
+    wide = [operand.to(torch.int64) for operand in operands]
+    result = _SIGNED[kind](*wide)
+    return result if result.dtype == torch.bool else result.to(dtype)
+
+
+def signed_bits(source: Tensor) -> Tensor:
+    """An unsigned tensor as i64: the same value for u16 and u32, the same bits for u64."""
+    return source.view(torch.int64) if source.dtype == torch.uint64 else source.to(torch.int64)
+
+
+def unsigned_reduce(kind: str, source: Tensor, axes: Sequence[int]) -> Tensor:
+    """`sum prod max min` over `axes` of a u16, u32 or u64 tensor."""
+    dtype = source.dtype
+    order = dtype == torch.uint64 and kind in ("max", "min")
+    wide = signed_bits(source)
+    wide = wide ^ _SIGN if order else wide
+    if kind == "sum":
+        result = wide.sum(dim=list(axes)) if axes else wide
+    elif kind == "prod":
+        result = product(wide, axes)
+    else:
+        result = (wide.amax if kind == "max" else wide.amin)(dim=list(axes))
+    return (result ^ _SIGN if order else result).to(dtype)
+
+
+def unsigned_cumsum(source: Tensor, axis: int) -> Tensor:
+    """Running sums of a u16, u32 or u64 tensor."""
+    return signed_bits(source).cumsum(dim=axis).to(source.dtype)
+
+
+def _unsigned_64(kind: str, *operands: Tensor) -> Tensor:
+    """The same on the bits of 64-bit operands, kept in signed tensors."""
+    if kind in ("eq", "ne", "add", "sub", "mul", "neg", "abs", "shl"):
+        result = operands[0] if kind == "abs" else _SIGNED[kind](*operands)
+    elif kind in ("lt", "le", "gt", "ge"):
+        result = _SIGNED[kind](*(operand ^ _SIGN for operand in operands))
+    elif kind in ("min", "max"):
+        result = _SIGNED[kind](*(operand ^ _SIGN for operand in operands)) ^ _SIGN
+    elif kind == "shr":
+        result = _logical_shift(*operands)
+    else:
+        quotient = _divide_64(*operands)
+        result = quotient if kind == "div" else operands[0] - quotient * operands[1]
+    return result if result.dtype == torch.bool else result.view(torch.uint64)
+
+
+def _logical_shift(bits: Tensor, count: Tensor) -> Tensor:
+    once = (bits >> 1) & ~_SIGN
+    return torch.where(count == 0, bits, once >> (count - 1).clamp(min=0))
+
+
+def _divide_64(a: Tensor, b: Tensor) -> Tensor:
+    """Unsigned division of bits: divide the upper 63 bits, then correct by one."""
+    if bool((b == 0).any()):
+        raise ZeroDivisionError("u64 division by zero")
+    positive = torch.where(b < 0, torch.ones_like(b), b)
+    half = torch.div((a >> 1) & ~_SIGN, positive, rounding_mode="trunc") << 1
+    rest = a - half * positive
+    small = half + ((rest ^ _SIGN) >= (positive ^ _SIGN)).to(torch.int64)
+    return torch.where(b < 0, ((a ^ _SIGN) >= (b ^ _SIGN)).to(torch.int64), small)
+
+
+_SIGNED: dict[str, Callable[..., Tensor]] = {
+    "add": torch.add,
+    "sub": torch.sub,
+    "mul": torch.mul,
+    "div": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
+    "rem": torch.fmod,
+    "min": torch.minimum,
+    "max": torch.maximum,
+    "shl": torch.bitwise_left_shift,
+    "shr": torch.bitwise_right_shift,
+    "neg": torch.neg,
+    "abs": torch.abs,
+    "eq": torch.eq,
+    "ne": torch.ne,
+    "lt": torch.lt,
+    "le": torch.le,
+    "gt": torch.gt,
+    "ge": torch.ge,
+}

@@ -1,0 +1,99 @@
+"""Generated source made ready to run on a model's tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from linnet.graph import Graph
+from linnet.torch.emit import Source, emit
+from linnet.torch.generated import Functions, load_functions
+from linnet.torch.stages import Portion
+
+#: How many weights lie side by side, or None; `LinnetModule.join`.
+Join = Callable[[Sequence[str]], "Tensor | None"]
+
+
+class Runner:
+    """`main` of generated source with the constants and prepared weights that it needs.
+
+    Constants are made at the first run. What was prepared from weights is made anew when one of
+    them was replaced or written.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        functions: Functions,
+        device: torch.device,
+        join: Join | None,
+        backend: str | None,
+    ) -> None:
+        self.source = source
+        self._functions = functions
+        self._device = device
+        self._join = join
+        self._main = functions.main
+        if backend is not None:
+            self._main = torch.compile(functions.main, backend=backend, dynamic=False)
+        self._constants: tuple[Tensor, ...] | None = None
+        self._prepared: tuple[Tensor, ...] = ()
+        self._prepared_from: tuple[tuple[int, int], ...] | None = None
+
+    @staticmethod
+    def of_graph(
+        graph: Graph,
+        portion: Portion | None = None,
+        *,
+        device: torch.device,
+        numerics: str = "fast",
+        fold_weights: bool = True,
+        join: Join | None = None,
+        backend: str | None = None,
+    ) -> Runner:
+        """Emits and imports the source of a portion of `graph` (all of it by default)."""
+        joins = None if join is None else (lambda paths: join(paths) is not None)
+        source = emit(graph, portion, numerics=numerics, fold_weights=fold_weights, joins=joins)
+        functions = load_functions(source, graph.entry)
+        return Runner(source, functions, device, join, backend)
+
+    def run(
+        self, inputs: Sequence[Tensor], tensor: Callable[[str], Tensor]
+    ) -> tuple[list[Tensor], dict[str, Tensor]]:
+        """Runs it; returns the outputs, and by path the new content of the states it writes.
+        `tensor` looks up a parameter, buffer or state by path. Nothing is written.
+        """
+        source = self.source
+        if self._constants is None:
+            self._constants = self._functions.constants(self._device)
+        self._prepare(tensor)
+        parameters = [tensor(path) for path in source.parameters]
+        parameters += [self._joined(group) for group in source.joined]
+        states = [tensor(path) for path in source.states]
+        made = self._main(inputs, parameters, states, self._constants, self._prepared, self._device)
+        count = len(source.outputs)
+        return list(made[:count]), dict(zip(source.written, made[count:], strict=True))
+
+    def kept(self) -> list[Tensor]:
+        """The tensors that every run shares: constants and prepared weights."""
+        return [*(self._constants or ()), *self._prepared]
+
+    def _joined(self, paths: Sequence[str]) -> Tensor:
+        joined = None if self._join is None else self._join(paths)
+        if joined is None:
+            raise RuntimeError(
+                f"the weights {', '.join(paths)} no longer lie side by side and cannot be laid so "
+                "again (one is trained or tied now); load the model again"
+            )
+        return joined
+
+    def _prepare(self, tensor: Callable[[str], Tensor]) -> None:
+        parameters = [tensor(path) for path in self.source.prepare_parameters]
+        seen = tuple((parameter.data_ptr(), parameter._version) for parameter in parameters)
+        if seen != self._prepared_from:
+            assert self._constants is not None
+            with torch.no_grad():
+                self._prepared = self._functions.prepare(parameters, self._constants)
+            self._prepared_from = seen
