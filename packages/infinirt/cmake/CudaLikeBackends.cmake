@@ -72,7 +72,7 @@ function(infini_rt_fail_without_sdk vendor place)
   string(JOIN " or lib" library_names ${sdk_libraries})
   string(JOIN " or " variable_names INFINI_RT_${vendor}_ROOT ${sdk_variables})
   message(FATAL_ERROR
-    "WITH_${vendor}=ON needs the ${sdk_name}, but ${sdk_header} and lib${library_names} were not found ${place}; set "
+    "WITH_${vendor}=ON needs the ${sdk_name}, but ${sdk_header} with lib${library_names} was not found ${place}; set "
     "${variable_names} to the folder where it is installed.")
 endfunction()
 

@@ -48,8 +48,7 @@ class DeviceBytes {
 
 /// Returns `size` bytes that differ from their neighbours: first, first + 1,
 /// ...
-inline std::vector<std::uint8_t> CountingBytes(std::size_t size,
-                                               std::uint8_t first) {
+inline std::vector<std::uint8_t> CountingBytes(std::size_t size, std::uint8_t first) {
   std::vector<std::uint8_t> bytes(size);
   std::iota(bytes.begin(), bytes.end(), first);
   return bytes;

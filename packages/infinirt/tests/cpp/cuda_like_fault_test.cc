@@ -16,9 +16,7 @@ namespace {
 using namespace runtime;  // NOLINT(google-build-using-namespace): every line
                           // below calls it
 
-std::string SdkName(const char* function) {
-  return std::string(standinPrefix()) + function;
-}
+std::string SdkName(const char* function) { return std::string(standinPrefix()) + function; }
 
 /// Makes the next call of the SDK's `function` fail.
 void FailNext(const char* function, int status = STANDIN_UNKNOWN) {
@@ -26,26 +24,23 @@ void FailNext(const char* function, int status = STANDIN_UNKNOWN) {
 }
 
 auto Counts(const StandinLive& live) {
-  return std::tie(live.device_allocations, live.host_allocations, live.streams,
-                  live.events, live.graphs, live.graph_execs);
+  return std::tie(live.device_allocations, live.host_allocations, live.streams, live.events,
+                  live.graphs, live.graph_execs);
 }
 
 std::string Text(const StandinLive& live) {
   return std::to_string(live.device_allocations) + " device allocations, " +
          std::to_string(live.host_allocations) + " host allocations, " +
-         std::to_string(live.streams) + " streams, " +
-         std::to_string(live.events) + " events, " +
-         std::to_string(live.graphs) + " graphs, " +
-         std::to_string(live.graph_execs) + " graph execs";
+         std::to_string(live.streams) + " streams, " + std::to_string(live.events) + " events, " +
+         std::to_string(live.graphs) + " graphs, " + std::to_string(live.graph_execs) +
+         " graph execs";
 }
 
 /// Runs actions in reverse order. One that throws is tried again: a failed call
 /// leaves what it was to release alive.
 class Cleanup {
  public:
-  void Add(std::function<void()> action) {
-    actions_.push_back(std::move(action));
-  }
+  void Add(std::function<void()> action) { actions_.push_back(std::move(action)); }
 
   void Run() {
     for (; !actions_.empty(); actions_.pop_back()) {
@@ -134,8 +129,7 @@ bool FailCall(unsigned long nth, int status, ErrorCode code) {
     raised = error.what();
     has_code = error.code() == code;
   }
-  const bool must_raise =
-      standinFaultedFunction() != nullptr;  // what only destroys cannot tell
+  const bool must_raise = standinFaultedFunction() != nullptr;  // what only destroys cannot tell
   cleanup.Run();
   const char* const faulted = standinFaultedFunction();
   standinSetFault(nullptr, 0, 0);
@@ -144,8 +138,8 @@ bool FailCall(unsigned long nth, int status, ErrorCode code) {
     CHECK_EQ(raised, "");
     return false;
   }
-  const std::string call = "call " + std::to_string(nth) + ", " + faulted +
-                           ", status " + std::to_string(status) + ": ";
+  const std::string call =
+      "call " + std::to_string(nth) + ", " + faulted + ", status " + std::to_string(status) + ": ";
   const StandinLive after = standinLive();
   if (Counts(after) != Counts(before))
     ReportFailure(__FILE__, __LINE__, call + "left " + Text(after));
@@ -154,16 +148,14 @@ bool FailCall(unsigned long nth, int status, ErrorCode code) {
   if (!must_raise) return true;
   if (raised.find(faulted) == std::string::npos)
     ReportFailure(__FILE__, __LINE__, call + "raised \"" + raised + "\"");
-  if (!has_code)
-    ReportFailure(__FILE__, __LINE__, call + "raised another code: " + raised);
+  if (!has_code) ReportFailure(__FILE__, __LINE__, call + "raised another code: " + raised);
   return true;
 }
 
 void TestEveryCallFails() {
-  for (const auto& [status, code] :
-       {std::pair(STANDIN_UNKNOWN, ErrorCode::kDeviceFailure),
-        std::pair(STANDIN_OUT_OF_MEMORY, ErrorCode::kOutOfMemory),
-        std::pair(STANDIN_NOT_SUPPORTED, ErrorCode::kNotSupported)}) {
+  for (const auto& [status, code] : {std::pair(STANDIN_UNKNOWN, ErrorCode::kDeviceFailure),
+                                     std::pair(STANDIN_OUT_OF_MEMORY, ErrorCode::kOutOfMemory),
+                                     std::pair(STANDIN_NOT_SUPPORTED, ErrorCode::kNotSupported)}) {
     unsigned long calls = 1;
     while (FailCall(calls, status, code)) ++calls;
     CHECK(calls > 60);
@@ -171,19 +163,16 @@ void TestEveryCallFails() {
 }
 
 void TestTextOfErrors() {
-  const std::string device =
-      std::string(DeviceTypeName(SelectedBackend())) + ":0";
+  const std::string device = std::string(DeviceTypeName(SelectedBackend())) + ":0";
   const std::string prefix = standinPrefix();
   FailNext("Malloc", STANDIN_OUT_OF_MEMORY);
   CHECK_THROWS(Malloc(64), ErrorCode::kOutOfMemory,
-               "Malloc on " + device + ": " + prefix +
-                   "Malloc of 64 bytes returned " + prefix +
+               "Malloc on " + device + ": " + prefix + "Malloc of 64 bytes returned " + prefix +
                    "ErrorMemoryAllocation (out of memory)");
   FailNext("StreamSynchronize");
   CHECK_THROWS(StreamSynchronize(DefaultStream()), ErrorCode::kDeviceFailure,
-               "StreamSynchronize on " + device + ": " + prefix +
-                   "StreamSynchronize returned " + prefix +
-                   "ErrorUnknown (unknown error)");
+               "StreamSynchronize on " + device + ": " + prefix + "StreamSynchronize returned " +
+                   prefix + "ErrorUnknown (unknown error)");
   // A call that concerns no particular device names the current one.
   FailNext("MemsetAsync");
   const DeviceBytes memory(8);
@@ -220,14 +209,12 @@ void TestFailedFreeKeepsTheMemory() {
 
 void TestHandlesOfNoStream() {
   int not_a_stream = 0;
-  CHECK_THROWS(StreamFromNativeHandle(&not_a_stream), ErrorCode::kDeviceFailure,
-               "StreamGetFlags");
+  CHECK_THROWS(StreamFromNativeHandle(&not_a_stream), ErrorCode::kDeviceFailure, "StreamGetFlags");
 }
 
 void TestNothingIsCalledForWhatTheSdkLacks() {
   const Stream stream = StreamCreate();
-  const std::string malloc =
-      HasCapability(Capability::kAsyncMalloc) ? "MallocAsync" : "Malloc";
+  const std::string malloc = HasCapability(Capability::kAsyncMalloc) ? "MallocAsync" : "Malloc";
   FailNext(malloc.c_str(), STANDIN_OUT_OF_MEMORY);
   CHECK_THROWS(MallocAsync(8, stream), ErrorCode::kOutOfMemory,
                SdkName(malloc.c_str()) + " of 8 bytes");
@@ -241,8 +228,7 @@ void TestFreeWaitsForPoolMemory() {
   const Stream stream = StreamCreate();
   void* const memory = MallocAsync(64, stream);
   FailNext("DeviceSynchronize");
-  CHECK_THROWS(Free(memory), ErrorCode::kDeviceFailure,
-               SdkName("DeviceSynchronize"));
+  CHECK_THROWS(Free(memory), ErrorCode::kDeviceFailure, SdkName("DeviceSynchronize"));
   Free(memory);
   StreamDestroy(stream);
 }
@@ -262,8 +248,7 @@ void TestFaultOfTheEnvironment() {
   CHECK_EQ(StatusOfChild([] {
              setenv("STANDIN_FAULT", (SdkName("Malloc") + ":2").c_str(), 1);
              Free(Malloc(8));
-             CHECK_THROWS(Malloc(8), ErrorCode::kDeviceFailure,
-                          SdkName("Malloc"));
+             CHECK_THROWS(Malloc(8), ErrorCode::kDeviceFailure, SdkName("Malloc"));
              Free(Malloc(8));
            }),
            0);
@@ -284,6 +269,7 @@ int Run() {
   // First, while the process has not used the SDK.
   TestFailedCountMeansNoDevice();
   TestFaultOfTheEnvironment();
+  CHECK_EQ(DeviceCount(), 2);
   TestEveryCallFails();
   TestTextOfErrors();
   TestNotReadyIsAnAnswer();

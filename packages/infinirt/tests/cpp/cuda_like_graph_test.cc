@@ -26,9 +26,7 @@ GraphExec Capture(const std::function<void(Stream)>& record) {
   return exec;
 }
 
-void AddOne(const void* counter) {
-  ++**static_cast<std::atomic<int>* const*>(counter);
-}
+void AddOne(const void* counter) { ++**static_cast<std::atomic<int>* const*>(counter); }
 
 void LaunchAddOne(Stream stream, std::atomic<int>& counter) {
   std::atomic<int>* const argument = &counter;
@@ -43,8 +41,7 @@ void TestReplayEqualsDirectWork() {
   Memcpy(source.data(), bytes.data(), kSize, MemcpyKind::kHostToDevice);
   std::atomic<int> runs{0};
   const auto work = [&](Stream stream, const DeviceBytes& target) {
-    MemcpyAsync(target.data(), source.data(), kSize,
-                MemcpyKind::kDeviceToDevice, stream);
+    MemcpyAsync(target.data(), source.data(), kSize, MemcpyKind::kDeviceToDevice, stream);
     MemsetAsync(target.data() + 16, 0xab, 32, stream);
     LaunchAddOne(stream, runs);
   };
@@ -77,8 +74,7 @@ void TestReplayEqualsDirectWork() {
 
 void TestErrorsOfReplayedHostTasks() {
   const GraphExec exec = Capture([](Stream stream) {
-    LaunchHost(
-        stream, [](const void*) { throw TaskFailure("replayed"); }, nullptr, 0);
+    LaunchHost(stream, [](const void*) { throw TaskFailure("replayed"); }, nullptr, 0);
   });
   const Stream stream = StreamCreate();
   const Stream other = StreamCreate();
@@ -101,8 +97,7 @@ void TestErrorsOfReplayedHostTasks() {
 void TestQueuedLaunchesOutliveTheirHandles() {
   std::atomic<int> runs{0};
   const Stream stream = StreamCreate();
-  const GraphExec exec =
-      Capture([&](Stream recording) { LaunchAddOne(recording, runs); });
+  const GraphExec exec = Capture([&](Stream recording) { LaunchAddOne(recording, runs); });
   for (int i = 0; i < 100; ++i) GraphLaunch(exec, stream);
   GraphExecDestroy(exec);
   StreamDestroy(stream);  // its queued work is done first
@@ -112,13 +107,10 @@ void TestQueuedLaunchesOutliveTheirHandles() {
 void TestMisuse() {
   const Stream stream = StreamCreate();
   const DeviceBytes memory(kSize);
-  CHECK_THROWS(StreamBeginCapture(DefaultStream()), ErrorCode::kInvalidArgument,
-               "default stream");
-  CHECK_THROWS(StreamEndCapture(stream), ErrorCode::kInvalidState,
-               "not being captured");
+  CHECK_THROWS(StreamBeginCapture(DefaultStream()), ErrorCode::kInvalidArgument, "default stream");
+  CHECK_THROWS(StreamEndCapture(stream), ErrorCode::kInvalidState, "not being captured");
   StreamBeginCapture(stream);
-  CHECK_THROWS(StreamBeginCapture(stream), ErrorCode::kInvalidState,
-               "being captured already");
+  CHECK_THROWS(StreamBeginCapture(stream), ErrorCode::kInvalidState, "being captured already");
   MemsetAsync(memory.data(), 1, kSize, stream);
   CHECK_THROWS(Malloc(8), ErrorCode::kInvalidState, "cannot be captured");
   CHECK_THROWS(StreamEndCapture(stream), ErrorCode::kInvalidState, "Malloc");
@@ -136,8 +128,7 @@ void TestMisuse() {
 /// A thread that captures may destroy what the capture does not concern.
 void TestDestroyingDuringCapture() {
   std::atomic<int> runs{0};
-  const GraphExec old_exec =
-      Capture([&](Stream recording) { LaunchAddOne(recording, runs); });
+  const GraphExec old_exec = Capture([&](Stream recording) { LaunchAddOne(recording, runs); });
   const Stream old_stream = StreamCreate();
   const Event old_event = EventCreate();
   GraphLaunch(old_exec, old_stream);

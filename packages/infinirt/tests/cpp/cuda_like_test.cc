@@ -22,8 +22,7 @@ void TestWithoutDevice(Device::Type type) {
   CHECK_THROWS(SetDevice(0), ErrorCode::kIndexOutOfRange, "SetDevice");
   CHECK_THROWS(Malloc(64), ErrorCode::kIndexOutOfRange, "no device");
   CHECK_THROWS(StreamCreate(), ErrorCode::kIndexOutOfRange, "no device");
-  CHECK_THROWS(DeviceGuard(Device(type, 0)), ErrorCode::kIndexOutOfRange,
-               "no device");
+  CHECK_THROWS(DeviceGuard(Device(type, 0)), ErrorCode::kIndexOutOfRange, "no device");
   Device::Type chosen = type;
   std::thread([&chosen] { chosen = SelectedBackend(); }).join();
   const bool has_cpu = CompiledBackends().front() == Device::Type::kCpu;
@@ -81,8 +80,7 @@ void TestCopies() {
   MemcpyAsync(b.data(), a.data(), kSize, MemcpyKind::kDeviceToDevice, stream);
   MemcpyAsync(pinned, b.data(), kSize, MemcpyKind::kDeviceToHost, stream);
   StreamSynchronize(stream);
-  CHECK(std::vector<std::uint8_t>(pinned, pinned + kSize) ==
-        std::vector<std::uint8_t>(kSize, 7));
+  CHECK(std::vector<std::uint8_t>(pinned, pinned + kSize) == std::vector<std::uint8_t>(kSize, 7));
   std::memcpy(pinned, bytes.data(), kSize);
   MemcpyAsync(a.data(), pinned, kSize, MemcpyKind::kHostToDevice, stream);
   StreamSynchronize(stream);
@@ -93,22 +91,20 @@ void TestCopies() {
 
 void TestAllocation() {
   constexpr std::size_t kTooMuch = std::size_t{1} << 50;
-  CHECK_THROWS(Malloc(kTooMuch), ErrorCode::kOutOfMemory,
-               "1125899906842624 bytes");
+  CHECK_THROWS(Malloc(kTooMuch), ErrorCode::kOutOfMemory, "1125899906842624 bytes");
   CHECK_THROWS(MallocAsync(kTooMuch, DefaultStream()), ErrorCode::kOutOfMemory,
                "1125899906842624 bytes");
   void* const after_failure = Malloc(64);
   CHECK(after_failure != nullptr);
   Free(after_failure);
-  CHECK_THROWS(Free(after_failure), ErrorCode::kInvalidArgument,
-               "not a live allocation");
+  CHECK_THROWS(Free(after_failure), ErrorCode::kInvalidArgument, "not a live allocation");
 
   const Stream stream = StreamCreate();
   void* const ordered = MallocAsync(256, stream);
   MemsetAsync(ordered, 5, 256, stream);
   std::uint8_t last = 0;
-  MemcpyAsync(&last, static_cast<std::uint8_t*>(ordered) + 255, 1,
-              MemcpyKind::kDeviceToHost, stream);
+  MemcpyAsync(&last, static_cast<std::uint8_t*>(ordered) + 255, 1, MemcpyKind::kDeviceToHost,
+              stream);
   FreeAsync(ordered, stream);
   StreamSynchronize(stream);
   CHECK_EQ(int{last}, 5);
@@ -190,14 +186,12 @@ void TestEvents() {
   CHECK(EventElapsedTime(start, end) >= 0);
   CHECK_EQ(int{memory.ToHost()[0]}, 2);
   CHECK_EQ(int{memory.ToHost()[1]}, 1);
-  CHECK_THROWS(EventElapsedTime(start, untimed), ErrorCode::kInvalidArgument,
-               "without timing");
+  CHECK_THROWS(EventElapsedTime(start, untimed), ErrorCode::kInvalidArgument, "without timing");
   const EventOptions interprocess{.timing = false, .interprocess = true};
   if (HasCapability(Capability::kIpcEvent)) {
     EventDestroy(EventCreate(interprocess));
   } else {
-    CHECK_THROWS(EventCreate(interprocess), ErrorCode::kNotSupported,
-                 "ipc_event");
+    CHECK_THROWS(EventCreate(interprocess), ErrorCode::kNotSupported, "ipc_event");
   }
   for (const Event event : {start, end, untimed}) EventDestroy(event);
   for (const Stream stream : {a, b}) StreamDestroy(stream);
@@ -213,9 +207,7 @@ void Append(const void* arguments) {
   list->push_back(value);
 }
 
-void Throw(const void* arguments) {
-  throw TaskFailure(static_cast<const char*>(arguments));
-}
+void Throw(const void* arguments) { throw TaskFailure(static_cast<const char*>(arguments)); }
 
 template <std::size_t kSize>
 void LaunchThrow(Stream stream, const char (&text)[kSize]) {
@@ -226,8 +218,7 @@ void TestHostTasks() {
   const Stream stream = StreamCreate();
   std::vector<int> list;
   for (int i = 0; i < 100; ++i) {
-    const AppendArguments arguments{&list,
-                                    i};  // gone before the task has to have run
+    const AppendArguments arguments{&list, i};  // gone before the task has to have run
     LaunchHost(stream, Append, &arguments, sizeof arguments);
   }
   StreamSynchronize(stream);
@@ -247,10 +238,8 @@ void TestHostTasks() {
   CHECK_EQ(FailureOf([&] { Memset(DeviceBytes(8).data(), 0, 8); }), "fourth");
 
   // A host task must not call the runtime.
-  LaunchHost(
-      stream, [](const void*) { static_cast<void>(Malloc(8)); }, nullptr, 0);
-  CHECK_THROWS(StreamSynchronize(stream), ErrorCode::kInvalidState,
-               "host task");
+  LaunchHost(stream, [](const void*) { static_cast<void>(Malloc(8)); }, nullptr, 0);
+  CHECK_THROWS(StreamSynchronize(stream), ErrorCode::kInvalidState, "host task");
 
   // What a destroyed stream's tasks throw goes nowhere.
   LaunchThrow(stream, "late");
@@ -269,8 +258,7 @@ void TestThreads(Device::Type type) {
       MemsetAsync(memory.data(), value + i % 16, 512, stream);
       StreamSynchronize(stream);
       if (memory.ToHost() !=
-          std::vector<std::uint8_t>(512,
-                                    static_cast<std::uint8_t>(value + i % 16)))
+          std::vector<std::uint8_t>(512, static_cast<std::uint8_t>(value + i % 16)))
         ++wrong;
       if (GetDevice() != device) ++wrong;
     }
@@ -305,6 +293,5 @@ int Run(bool expects_no_device) {
 }  // namespace infini::rt::testing
 
 int main(int argc, char** argv) {
-  return infini::rt::testing::Run(argc == 2 &&
-                                  std::string_view(argv[1]) == "--no-device");
+  return infini::rt::testing::Run(argc == 2 && std::string_view(argv[1]) == "--no-device");
 }

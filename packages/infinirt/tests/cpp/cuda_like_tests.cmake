@@ -12,7 +12,44 @@ function(infini_rt_add_cuda_like_test name source)
   set_tests_properties(${name} PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77)
 endfunction()
 
+# Adds a test that configuring with `ARGN` ends with `sentence`.
+function(infini_rt_add_refusal_test name sentence)
+  string(REGEX REPLACE "([][+.*()^$?|\\])" "\\\\\\1" pattern "${sentence}")
+  string(REPLACE " " "[ \n]+" pattern "${pattern}")  # CMake breaks lines
+  add_test(NAME backend_options_${name}
+    COMMAND ${CMAKE_COMMAND} ${ARGN} -P ${CMAKE_CURRENT_SOURCE_DIR}/backend_options.cmake)
+  set_tests_properties(backend_options_${name} PROPERTIES PASS_REGULAR_EXPRESSION "${pattern}")
+endfunction()
+
+function(infini_rt_add_backend_option_tests)
+  infini_rt_add_refusal_test(none
+    "A build needs a backend, but none is ON; set -DWITH_CPU=ON, -DWITH_SIM=ON or one of WITH_NVIDIA, WITH_ILUVATAR,")
+  infini_rt_add_refusal_test(two_gpu_backends
+    "A build holds one GPU backend, but WITH_NVIDIA and WITH_METAX are ON; leave one of them on."
+    -DWITH_CPU=ON -DWITH_NVIDIA=ON -DWITH_METAX=ON)
+  foreach(vendor CAMBRICON ASCEND)
+    infini_rt_add_refusal_test(${vendor}
+      "WITH_${vendor}=ON is not supported yet; the backend comes in a later release, so leave the option off."
+      -DWITH_CPU=ON -DWITH_${vendor}=ON)
+  endforeach()
+  infini_rt_add_refusal_test(missing_sdk
+    "WITH_METAX=ON needs the MetaX MACA SDK, but mcr/mc_runtime.h with libmcruntime was not found in /nowhere; set INFINI_RT_METAX_ROOT or MACA_PATH to the folder where it is installed."
+    -DWITH_METAX=ON -DINFINI_RT_METAX_ROOT=/nowhere)
+  infini_rt_add_refusal_test(missing_cuda
+    "WITH_NVIDIA=ON needs the CUDA toolkit 12 or newer, but cuda_runtime.h with libcudart_static or libcudart was not found in /nowhere; set INFINI_RT_NVIDIA_ROOT to"
+    -DWITH_NVIDIA=ON -DINFINI_RT_NVIDIA_ROOT=/nowhere)
+  infini_rt_add_refusal_test(no_toolkit
+    "was not found by find_package(CUDAToolkit); set INFINI_RT_NVIDIA_ROOT to the folder where it is installed."
+    -DWITH_NVIDIA=ON -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)
+  infini_rt_add_refusal_test(sdk_of_environment
+    "was not found in /elsewhere; set INFINI_RT_MOORE_ROOT or MUSA_HOME to the folder where it is installed."
+    -DWITH_MOORE=ON)
+  set_tests_properties(backend_options_sdk_of_environment PROPERTIES ENVIRONMENT MUSA_HOME=/elsewhere)
+endfunction()
+
+# Adds every test of this file. Those of the WITH_* options need no backend.
 function(infini_rt_add_cuda_like_tests)
+  infini_rt_add_backend_option_tests()
   get_property(include_dirs GLOBAL PROPERTY INFINI_RT_CUDA_LIKE_INCLUDE_DIRS)
   get_property(library GLOBAL PROPERTY INFINI_RT_CUDA_LIKE_LIBRARY)
   if(NOT library)

@@ -47,8 +47,7 @@ class CudaLikeBackend {
     backend.device_synchronize = DeviceSynchronize;
     backend.malloc = Malloc;
     backend.free = Free;
-    if constexpr ((kCapabilities &
-                   CapabilityBits({Capability::kAsyncMalloc})) != 0) {
+    if constexpr ((kCapabilities & CapabilityBits({Capability::kAsyncMalloc})) != 0) {
       backend.malloc_async = MallocAsync;
       backend.free_async = FreeAsync;
     }
@@ -86,15 +85,10 @@ class CudaLikeBackend {
   }
 
  private:
-  static constexpr std::uint32_t kCapabilities =
-      kCudaLikeCapabilities & ~Sdk::kLacks;
+  static constexpr std::uint32_t kCapabilities = kCudaLikeCapabilities & ~Sdk::kLacks;
 
-  static SdkStream& AsStream(void* stream) {
-    return *static_cast<SdkStream*>(stream);
-  }
-  static SdkEvent& AsEvent(void* event) {
-    return *static_cast<SdkEvent*>(event);
-  }
+  static SdkStream& AsStream(void* stream) { return *static_cast<SdkStream*>(stream); }
+  static SdkEvent& AsEvent(void* event) { return *static_cast<SdkEvent*>(event); }
 
   template <typename Object>
   static void Destroy(void* object) {
@@ -106,11 +100,9 @@ class CudaLikeBackend {
   /// value.
   template <typename Callable, typename... Arguments>
   static void CheckOnDeviceOf(const SdkStream& stream, Function function,
-                              const SdkFunction<Callable>& sdk_function,
-                              Arguments... arguments) {
-    Calls::OnDevice(function, stream.index(), [&] {
-      Calls::Check({function, stream.index()}, sdk_function, arguments...);
-    });
+                              const SdkFunction<Callable>& sdk_function, Arguments... arguments) {
+    Calls::OnDevice(function, stream.index(),
+                    [&] { Calls::Check({function, stream.index()}, sdk_function, arguments...); });
   }
 
   // --- Devices ---
@@ -127,8 +119,7 @@ class CudaLikeBackend {
   }
 
   static int GetDevice() {
-    if (DeviceCount() == 0)
-      return 0;  // what a new thread has; using it fails for want of a device
+    if (DeviceCount() == 0) return 0;  // what a new thread has; using it fails for want of a device
     int index = 0;
     Calls::Check({Function::kGetDevice}, Sdk::GetDevice, &index);
     return index;
@@ -140,8 +131,7 @@ class CudaLikeBackend {
 
   static DeviceProperties GetProperties(int index) {
     typename Sdk::DeviceProp native{};
-    Calls::Check({Function::kGetDeviceProperties, index},
-                 Sdk::GetDeviceProperties, &native, index);
+    Calls::Check({Function::kGetDeviceProperties, index}, Sdk::GetDeviceProperties, &native, index);
     DeviceProperties properties;
     properties.name = native.name;
     properties.total_memory = native.totalGlobalMem;
@@ -155,17 +145,15 @@ class CudaLikeBackend {
     constexpr Function kFunction = Function::kGetMemoryInfo;
     return Calls::OnDevice(kFunction, index, [index] {
       MemoryInfo info;
-      Calls::Check({kFunction, index}, Sdk::MemGetInfo, &info.free,
-                   &info.total);
+      Calls::Check({kFunction, index}, Sdk::MemGetInfo, &info.free, &info.total);
       return info;
     });
   }
 
   static void DeviceSynchronize(int index) {
     constexpr Function kFunction = Function::kDeviceSynchronize;
-    Calls::OnDevice(kFunction, index, [index] {
-      Calls::Check({kFunction, index}, Sdk::DeviceSynchronize);
-    });
+    Calls::OnDevice(kFunction, index,
+                    [index] { Calls::Check({kFunction, index}, Sdk::DeviceSynchronize); });
   }
 
   // --- Memory ---
@@ -178,8 +166,8 @@ class CudaLikeBackend {
     return Calls::OnDevice(Function::kMalloc, index,
                            [&] {
                              void* data = nullptr;
-                             Calls::Check({Function::kMalloc, index, bytes},
-                                          Sdk::Malloc, &data, bytes);
+                             Calls::Check({Function::kMalloc, index, bytes}, Sdk::Malloc, &data,
+                                          bytes);
                              return std::unique_ptr<void, FreeMemory>(data);
                            })
         .release();
@@ -195,61 +183,53 @@ class CudaLikeBackend {
     return Calls::OnDevice(Function::kMallocAsync, index,
                            [&] {
                              void* data = nullptr;
-                             Calls::Check(
-                                 {Function::kMallocAsync, index, bytes},
-                                 Sdk::MallocAsync, &data, bytes,
-                                 AsStream(stream).native());
+                             Calls::Check({Function::kMallocAsync, index, bytes}, Sdk::MallocAsync,
+                                          &data, bytes, AsStream(stream).native());
                              return std::unique_ptr<void, FreeMemory>(data);
                            })
         .release();
   }
 
   static void FreeAsync(int /*index*/, void* data, void* stream) {
-    CheckOnDeviceOf(AsStream(stream), Function::kFreeAsync, Sdk::FreeAsync,
-                    data, AsStream(stream).native());
+    const SdkStream& on = AsStream(stream);
+    // Not `OnDevice`: once the memory is gone the call must not fail any more.
+    const typename Calls::DeviceScope scope(Function::kFreeAsync, on.index());
+    Calls::Check({Function::kFreeAsync, on.index()}, Sdk::FreeAsync, data, on.native());
   }
 
   static void* MallocHost(std::size_t bytes) {
     void* data = nullptr;
-    Calls::Check({Function::kMallocHost, kCurrentDevice, bytes},
-                 Sdk::MallocHost, &data, bytes);
+    Calls::Check({Function::kMallocHost, kCurrentDevice, bytes}, Sdk::MallocHost, &data, bytes);
     return data;
   }
 
-  static void FreeHost(void* data) {
-    Calls::Check({Function::kFreeHost}, Sdk::FreeHost, data);
-  }
+  static void FreeHost(void* data) { Calls::Check({Function::kFreeHost}, Sdk::FreeHost, data); }
 
   // --- Copies and fills ---
 
-  static void Memcpy(void* target, const void* source, std::size_t bytes,
-                     MemcpyKind kind) {
+  static void Memcpy(void* target, const void* source, std::size_t bytes, MemcpyKind kind) {
     constexpr typename Sdk::NativeStream kDefault{};
-    Calls::Check({Function::kMemcpy, kCurrentDevice, bytes}, Sdk::MemcpyAsync,
-                 target, source, bytes, Sdk::kCopyKinds[static_cast<int>(kind)],
-                 kDefault);
+    Calls::Check({Function::kMemcpy, kCurrentDevice, bytes}, Sdk::MemcpyAsync, target, source,
+                 bytes, Sdk::kCopyKinds[static_cast<int>(kind)], kDefault);
     Calls::Check({Function::kMemcpy}, Sdk::StreamSynchronize, kDefault);
   }
 
-  static void MemcpyAsync(void* target, const void* source, std::size_t bytes,
-                          MemcpyKind kind, void* stream) {
-    CheckOnDeviceOf(AsStream(stream), Function::kMemcpyAsync, Sdk::MemcpyAsync,
-                    target, source, bytes,
-                    Sdk::kCopyKinds[static_cast<int>(kind)],
-                    AsStream(stream).native());
+  static void MemcpyAsync(void* target, const void* source, std::size_t bytes, MemcpyKind kind,
+                          void* stream) {
+    CheckOnDeviceOf(AsStream(stream), Function::kMemcpyAsync, Sdk::MemcpyAsync, target, source,
+                    bytes, Sdk::kCopyKinds[static_cast<int>(kind)], AsStream(stream).native());
   }
 
   static void Memset(void* data, int value, std::size_t bytes) {
     constexpr typename Sdk::NativeStream kDefault{};
-    Calls::Check({Function::kMemset, kCurrentDevice, bytes}, Sdk::MemsetAsync,
-                 data, value, bytes, kDefault);
+    Calls::Check({Function::kMemset, kCurrentDevice, bytes}, Sdk::MemsetAsync, data, value, bytes,
+                 kDefault);
     Calls::Check({Function::kMemset}, Sdk::StreamSynchronize, kDefault);
   }
 
-  static void MemsetAsync(void* data, int value, std::size_t bytes,
-                          void* stream) {
-    CheckOnDeviceOf(AsStream(stream), Function::kMemsetAsync, Sdk::MemsetAsync,
-                    data, value, bytes, AsStream(stream).native());
+  static void MemsetAsync(void* data, int value, std::size_t bytes, void* stream) {
+    CheckOnDeviceOf(AsStream(stream), Function::kMemsetAsync, Sdk::MemsetAsync, data, value, bytes,
+                    AsStream(stream).native());
   }
 
   // --- Streams ---
@@ -268,9 +248,8 @@ class CudaLikeBackend {
 
   static StreamPriorityRange GetStreamPriorityRange() {
     StreamPriorityRange range;
-    Calls::Check({Function::kGetStreamPriorityRange},
-                 Sdk::DeviceGetStreamPriorityRange, &range.least,
-                 &range.greatest);
+    Calls::Check({Function::kGetStreamPriorityRange}, Sdk::DeviceGetStreamPriorityRange,
+                 &range.least, &range.greatest);
     return range;
   }
 
@@ -283,29 +262,24 @@ class CudaLikeBackend {
   static bool StreamQuery(void* stream) {
     const SdkStream& queried = AsStream(stream);
     return Calls::OnDevice(Function::kStreamQuery, queried.index(), [&queried] {
-      return Calls::CheckDone({Function::kStreamQuery, queried.index()},
-                              Sdk::StreamQuery, queried.native());
+      return Calls::CheckDone({Function::kStreamQuery, queried.index()}, Sdk::StreamQuery,
+                              queried.native());
     });
   }
 
   static void StreamSynchronize(void* stream) {
-    CheckOnDeviceOf(AsStream(stream), Function::kStreamSynchronize,
-                    Sdk::StreamSynchronize, AsStream(stream).native());
+    CheckOnDeviceOf(AsStream(stream), Function::kStreamSynchronize, Sdk::StreamSynchronize,
+                    AsStream(stream).native());
   }
 
-  static std::exception_ptr TakeError(void* stream) {
-    return AsStream(stream).TakeError();
-  }
+  static std::exception_ptr TakeError(void* stream) { return AsStream(stream).TakeError(); }
 
-  static void* StreamNativeHandle(void* stream) {
-    return AsStream(stream).native();
-  }
+  static void* StreamNativeHandle(void* stream) { return AsStream(stream).native(); }
 
   static void* StreamFromNative(int index, void* native) {
     const auto foreign = static_cast<typename Sdk::NativeStream>(native);
     unsigned flags = 0;  // asked for only to learn whether this is a stream
-    Calls::Check({Function::kStreamFromNativeHandle, index},
-                 Sdk::StreamGetFlags, foreign, &flags);
+    Calls::Check({Function::kStreamFromNativeHandle, index}, Sdk::StreamGetFlags, foreign, &flags);
     return new SdkStream(index, foreign);
   }
 
@@ -316,9 +290,8 @@ class CudaLikeBackend {
     if (!options.timing) flags |= Sdk::kEventNoTiming;
     if (options.blocking) flags |= Sdk::kEventBlocking;
     if (options.interprocess) flags |= Sdk::kEventInterprocess;
-    return Calls::OnDevice(
-               Function::kEventCreate, index,
-               [&] { return std::make_unique<SdkEvent>(index, flags); })
+    return Calls::OnDevice(Function::kEventCreate, index,
+                           [&] { return std::make_unique<SdkEvent>(index, flags); })
         .release();
   }
 
@@ -328,50 +301,43 @@ class CudaLikeBackend {
   }
 
   static bool EventQuery(void* event) {
-    return Calls::CheckDone({Function::kEventQuery, AsEvent(event).index()},
-                            Sdk::EventQuery, AsEvent(event).native());
+    return Calls::CheckDone({Function::kEventQuery, AsEvent(event).index()}, Sdk::EventQuery,
+                            AsEvent(event).native());
   }
 
   static void EventSynchronize(void* event) {
-    Calls::Check({Function::kEventSynchronize, AsEvent(event).index()},
-                 Sdk::EventSynchronize, AsEvent(event).native());
+    Calls::Check({Function::kEventSynchronize, AsEvent(event).index()}, Sdk::EventSynchronize,
+                 AsEvent(event).native());
   }
 
   static void StreamWaitEvent(void* stream, void* event) {
-    CheckOnDeviceOf(AsStream(stream), Function::kStreamWaitEvent,
-                    Sdk::StreamWaitEvent, AsStream(stream).native(),
-                    AsEvent(event).native(), 0u);
+    CheckOnDeviceOf(AsStream(stream), Function::kStreamWaitEvent, Sdk::StreamWaitEvent,
+                    AsStream(stream).native(), AsEvent(event).native(), 0u);
   }
 
   static float EventElapsedTime(void* start, void* end) {
     float milliseconds = 0;
-    Calls::Check({Function::kEventElapsedTime, AsEvent(start).index()},
-                 Sdk::EventElapsedTime, &milliseconds, AsEvent(start).native(),
-                 AsEvent(end).native());
+    Calls::Check({Function::kEventElapsedTime, AsEvent(start).index()}, Sdk::EventElapsedTime,
+                 &milliseconds, AsEvent(start).native(), AsEvent(end).native());
     return milliseconds;
   }
 
   // --- Host tasks and graphs ---
 
-  static void LaunchHost(void* stream, HostFunction function,
-                         const void* arguments, std::size_t size,
-                         KeepAlive* keep_alive) {
+  static void LaunchHost(void* stream, HostFunction function, const void* arguments,
+                         std::size_t size, KeepAlive* keep_alive) {
     SdkStream& on = AsStream(stream);
     if (keep_alive == nullptr) {
-      auto task =
-          std::make_unique<HostTask>(function, arguments, size, on.errors());
+      auto task = std::make_unique<HostTask>(function, arguments, size, on.errors());
       Calls::OnDevice(Function::kLaunchHost, on.index(), [&] {
-        Calls::Check({Function::kLaunchHost, on.index()}, Sdk::LaunchHostFunc,
-                     on.native(), &HostTask::RunOnce,
-                     static_cast<void*>(task.get()));
+        Calls::Check({Function::kLaunchHost, on.index()}, Sdk::LaunchHostFunc, on.native(),
+                     &HostTask::RunOnce, static_cast<void*>(task.get()));
         task.release();  // queued, or deleted already
       });
       return;
     }
-    if (on.capture_errors == nullptr)
-      on.capture_errors = std::make_shared<ErrorSlot>();
-    const auto task = std::make_shared<HostTask>(function, arguments, size,
-                                                 on.capture_errors);
+    if (on.capture_errors == nullptr) on.capture_errors = std::make_shared<ErrorSlot>();
+    const auto task = std::make_shared<HostTask>(function, arguments, size, on.capture_errors);
     keep_alive->push_back(task);
     CheckOnDeviceOf(on, Function::kLaunchHost, Sdk::LaunchHostFunc, on.native(),
                     &HostTask::RunRecorded, static_cast<void*>(task.get()));
@@ -379,36 +345,31 @@ class CudaLikeBackend {
 
   static void BeginCapture(void* stream) {
     AsStream(stream).capture_errors = nullptr;
-    CheckOnDeviceOf(AsStream(stream), Function::kStreamBeginCapture,
-                    Sdk::StreamBeginCapture, AsStream(stream).native(),
-                    Sdk::kCaptureThreadLocal);
+    CheckOnDeviceOf(AsStream(stream), Function::kStreamBeginCapture, Sdk::StreamBeginCapture,
+                    AsStream(stream).native(), Sdk::kCaptureThreadLocal);
   }
 
   // Whatever is current: a failure to change the device would leave the stream
   // in the capture.
-  static void* EndCapture(void* stream) {
-    return new SdkGraph(AsStream(stream));
-  }
+  static void* EndCapture(void* stream) { return new SdkGraph(AsStream(stream)); }
 
   static void* GraphInstantiate(void* graph) {
     const SdkGraph& recorded = *static_cast<const SdkGraph*>(graph);
-    return Calls::OnDevice(
-               Function::kGraphInstantiate, recorded.index(),
-               [&recorded] { return std::make_unique<SdkGraphExec>(recorded); })
+    return Calls::OnDevice(Function::kGraphInstantiate, recorded.index(),
+                           [&recorded] { return std::make_unique<SdkGraphExec>(recorded); })
         .release();
   }
 
   static void GraphLaunch(void* exec, void* stream) {
-    Calls::OnDevice(Function::kGraphLaunch, AsStream(stream).index(), [&] {
-      static_cast<SdkGraphExec*>(exec)->Launch(AsStream(stream));
-    });
+    Calls::OnDevice(Function::kGraphLaunch, AsStream(stream).index(),
+                    [&] { static_cast<SdkGraphExec*>(exec)->Launch(AsStream(stream)); });
   }
 
   static std::size_t GraphTaskCount(void* graph) {
     const SdkGraph& recorded = *static_cast<const SdkGraph*>(graph);
     std::size_t count = 0;
-    Calls::Check({Function::kGraphTaskCount, recorded.index()},
-                 Sdk::GraphGetNodes, recorded.native(), nullptr, &count);
+    Calls::Check({Function::kGraphTaskCount, recorded.index()}, Sdk::GraphGetNodes,
+                 recorded.native(), nullptr, &count);
     return count;
   }
 };

@@ -11,8 +11,7 @@ namespace {
 /// not call the runtime.
 class HostTaskScope {
  public:
-  HostTaskScope() noexcept
-      : previous_(std::exchange(thread_state.runs_host_task, true)) {}
+  HostTaskScope() noexcept : previous_(std::exchange(thread_state.runs_host_task, true)) {}
   HostTaskScope(const HostTaskScope&) = delete;
   HostTaskScope& operator=(const HostTaskScope&) = delete;
   ~HostTaskScope() { thread_state.runs_host_task = previous_; }
@@ -23,8 +22,8 @@ class HostTaskScope {
 
 }  // namespace
 
-HostTask::HostTask(HostFunction function, const void* arguments,
-                   std::size_t size, std::shared_ptr<ErrorSlot> errors)
+HostTask::HostTask(HostFunction function, const void* arguments, std::size_t size,
+                   std::shared_ptr<ErrorSlot> errors)
     : function_(function),
       arguments_(std::make_unique_for_overwrite<std::byte[]>(size)),
       errors_(std::move(errors)) {
@@ -32,14 +31,11 @@ HostTask::HostTask(HostFunction function, const void* arguments,
 }
 
 void HostTask::RunOnce(void* payload) noexcept {
-  const std::unique_ptr<const HostTask> task(
-      static_cast<const HostTask*>(payload));
+  const std::unique_ptr<const HostTask> task(static_cast<const HostTask*>(payload));
   task->Run();
 }
 
-void HostTask::RunRecorded(void* payload) noexcept {
-  static_cast<const HostTask*>(payload)->Run();
-}
+void HostTask::RunRecorded(void* payload) noexcept { static_cast<const HostTask*>(payload)->Run(); }
 
 void HostTask::Run() const noexcept {
   const HostTaskScope scope;

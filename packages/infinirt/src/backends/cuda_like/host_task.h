@@ -49,8 +49,7 @@ class HostTask {
   void Run() const noexcept;
 
   HostFunction function_;
-  std::unique_ptr<std::byte[]>
-      arguments_;  // aligned for every fundamental type
+  std::unique_ptr<std::byte[]> arguments_;  // aligned for every fundamental type
   std::shared_ptr<ErrorSlot> errors_;
 };
 

@@ -21,18 +21,15 @@ template <typename Sdk>
 class RelaxedCapture {
  public:
   RelaxedCapture()
-      : is_exchanged_(
-            SdkCalls<Sdk>::Try(Sdk::ThreadExchangeStreamCaptureMode, &mode_)) {}
+      : is_exchanged_(SdkCalls<Sdk>::Try(Sdk::ThreadExchangeStreamCaptureMode, &mode_)) {}
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;
   ~RelaxedCapture() {
-    if (is_exchanged_)
-      SdkCalls<Sdk>::Try(Sdk::ThreadExchangeStreamCaptureMode, &mode_);
+    if (is_exchanged_) SdkCalls<Sdk>::Try(Sdk::ThreadExchangeStreamCaptureMode, &mode_);
   }
 
  private:
-  typename Sdk::CaptureMode mode_ =
-      Sdk::kCaptureRelaxed;  // the other mode after each exchange
+  typename Sdk::CaptureMode mode_ = Sdk::kCaptureRelaxed;  // the other mode after each exchange
   bool is_exchanged_;
 };
 
@@ -42,8 +39,7 @@ template <typename Sdk>
 class Stream {
  public:
   /// A stream that somebody else owns.
-  Stream(int index, typename Sdk::NativeStream native)
-      : index_(index), native_(native) {}
+  Stream(int index, typename Sdk::NativeStream native) : index_(index), native_(native) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream() {
@@ -56,9 +52,8 @@ class Stream {
   /// Creates a stream on the current device, which is `index`.
   static std::unique_ptr<Stream> Create(int index, int priority) {
     auto stream = std::make_unique<Stream>(index, typename Sdk::NativeStream{});
-    SdkCalls<Sdk>::Check({Function::kStreamCreate, index},
-                         Sdk::StreamCreateWithPriority, &stream->native_,
-                         Sdk::kStreamNonBlocking, priority);
+    SdkCalls<Sdk>::Check({Function::kStreamCreate, index}, Sdk::StreamCreateWithPriority,
+                         &stream->native_, Sdk::kStreamNonBlocking, priority);
     stream->is_owned_ = true;
     return stream;
   }
@@ -108,8 +103,8 @@ class Event {
  public:
   /// Creates an event on the current device, which is `index`.
   Event(int index, unsigned flags) : index_(index) {
-    SdkCalls<Sdk>::Check({Function::kEventCreate, index},
-                         Sdk::EventCreateWithFlags, &native_, flags);
+    SdkCalls<Sdk>::Check({Function::kEventCreate, index}, Sdk::EventCreateWithFlags, &native_,
+                         flags);
   }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
@@ -130,10 +125,9 @@ class Graph {
   /// Ends the capture of `stream`, which can be used again whether or not that
   /// succeeds.
   explicit Graph(Stream<Sdk>& stream)
-      : index_(stream.index()),
-        errors_(std::exchange(stream.capture_errors, nullptr)) {
-    SdkCalls<Sdk>::Check({Function::kStreamEndCapture, index_},
-                         Sdk::StreamEndCapture, stream.native(), &native_);
+      : index_(stream.index()), errors_(std::exchange(stream.capture_errors, nullptr)) {
+    SdkCalls<Sdk>::Check({Function::kStreamEndCapture, index_}, Sdk::StreamEndCapture,
+                         stream.native(), &native_);
   }
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -160,12 +154,11 @@ class GraphExec {
 
  public:
   /// Instantiates `graph` while its device is current.
-  explicit GraphExec(const Graph<Sdk>& graph)
-      : index_(graph.index()), errors_(graph.errors()) {
+  explicit GraphExec(const Graph<Sdk>& graph) : index_(graph.index()), errors_(graph.errors()) {
     if (errors_ != nullptr)
       last_launch_ = std::make_unique<Event<Sdk>>(index_, Sdk::kEventNoTiming);
-    Calls::Check({Function::kGraphInstantiate, index_}, Sdk::GraphInstantiate,
-                 &native_, graph.native());
+    Calls::Check({Function::kGraphInstantiate, index_}, Sdk::GraphInstantiate, &native_,
+                 graph.native());
   }
   GraphExec(const GraphExec&) = delete;
   GraphExec& operator=(const GraphExec&) = delete;
@@ -173,21 +166,18 @@ class GraphExec {
     const RelaxedCapture<Sdk> relaxed;
     // Launches of one graph run one after another, so the last one is the last
     // to end.
-    if (last_launch_ != nullptr)
-      Calls::Try(Sdk::EventSynchronize, last_launch_->native());
+    if (last_launch_ != nullptr) Calls::Try(Sdk::EventSynchronize, last_launch_->native());
     Calls::Try(Sdk::GraphExecDestroy, native_);
   }
 
   void Launch(Stream<Sdk>& stream) {
-    const std::scoped_lock lock(
-        mutex_);  // SDKs do not let two threads use one graph
+    const std::scoped_lock lock(mutex_);  // SDKs do not let two threads use one graph
     const CallSite site{Function::kGraphLaunch, index_};
     if (errors_ != nullptr) stream.Watch(errors_);
     Calls::Check(site, Sdk::GraphLaunch, native_, stream.native());
     if (errors_ == nullptr) return;
     try {
-      Calls::Check(site, Sdk::EventRecord, last_launch_->native(),
-                   stream.native());
+      Calls::Check(site, Sdk::EventRecord, last_launch_->native(), stream.native());
     } catch (...) {
       Calls::Try(Sdk::StreamSynchronize,
                  stream.native());  // the destructor cannot wait for this

@@ -40,8 +40,7 @@ class SdkCalls {
 
   /// As `Check` for a query: returns whether the work is done.
   template <typename Callable, typename... Arguments>
-  static bool CheckDone(const CallSite& site,
-                        const SdkFunction<Callable>& function,
+  static bool CheckDone(const CallSite& site, const SdkFunction<Callable>& function,
                         Arguments... arguments) {
     const Status status = function.call(arguments...);
     if (status == Sdk::kSuccess) return true;
@@ -53,30 +52,14 @@ class SdkCalls {
   /// Calls `function` where nobody can be told that it failed. Returns whether
   /// it succeeded.
   template <typename Callable, typename... Arguments>
-  static bool Try(const SdkFunction<Callable>& function,
-                  Arguments... arguments) noexcept {
+  static bool Try(const SdkFunction<Callable>& function, Arguments... arguments) noexcept {
     if (function.call(arguments...) == Sdk::kSuccess) return true;
     ClearLastError();
     return false;
   }
 
-  /// Calls `body` while device `index` is current, puts the caller's device
-  /// back and returns what `body` returned. When the device cannot be put back,
-  /// the result is destroyed and the error thrown, so `body` returns an owner.
-  template <typename Body>
-  static auto OnDevice(Function function, int index, Body body) {
-    DeviceScope scope(function, index);
-    if constexpr (std::is_void_v<decltype(body())>) {
-      body();
-      scope.Leave();
-    } else {
-      auto result = body();
-      scope.Leave();
-      return result;
-    }
-  }
-
- private:
+  /// Makes device `index` current until `Leave` or, without a word when that
+  /// fails, the end of the scope.
   class DeviceScope {
    public:
     DeviceScope(Function function, int index) : function_(function) {
@@ -105,26 +88,38 @@ class SdkCalls {
     bool switched_ = false;
   };
 
-  static void ClearLastError() noexcept {
-    static_cast<void>(Sdk::GetLastError.call());
+  /// Calls `body` while device `index` is current, puts the caller's device
+  /// back and returns what `body` returned. When the device cannot be put back,
+  /// the result is destroyed and the error thrown, so `body` returns an owner.
+  template <typename Body>
+  static auto OnDevice(Function function, int index, Body body) {
+    DeviceScope scope(function, index);
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      scope.Leave();
+    } else {
+      auto result = body();
+      scope.Leave();
+      return result;
+    }
   }
 
-  [[noreturn]] static void Throw(const CallSite& site, const char* name,
-                                 Status status) {
+ private:
+  static void ClearLastError() noexcept { static_cast<void>(Sdk::GetLastError.call()); }
+
+  [[noreturn]] static void Throw(const CallSite& site, const char* name, Status status) {
     ClearLastError();  // so that no later call reports this failure again
-    const ErrorCode code = status == Sdk::kOutOfMemory ? ErrorCode::kOutOfMemory
-                           : status == Sdk::kNotSupported
-                               ? ErrorCode::kNotSupported
-                               : ErrorCode::kDeviceFailure;
+    const ErrorCode code = status == Sdk::kOutOfMemory    ? ErrorCode::kOutOfMemory
+                           : status == Sdk::kNotSupported ? ErrorCode::kNotSupported
+                                                          : ErrorCode::kDeviceFailure;
     int index = site.index;
     std::string device = DeviceTypeName(Sdk::kType);
     if (index != kCurrentDevice || Try(Sdk::GetDevice, &index))
       device = Device(Sdk::kType, index).ToString();
     std::string message = name;
-    if (site.bytes != 0)
-      message += " of " + std::to_string(site.bytes) + " bytes";
-    message += std::string(" returned ") + Sdk::GetErrorName.call(status) +
-               " (" + Sdk::GetErrorString.call(status) + ")";
+    if (site.bytes != 0) message += " of " + std::to_string(site.bytes) + " bytes";
+    message += std::string(" returned ") + Sdk::GetErrorName.call(status) + " (" +
+               Sdk::GetErrorString.call(status) + ")";
     throw Error(code, FunctionName(site.function), device, message);
   }
 };

@@ -18,8 +18,7 @@ struct HygonSdk {
   static constexpr Device::Type kType = Device::Type::kHygon;
   // The SDK stands on HIP, which declares interprocess events but does not
   // support them.
-  static constexpr std::uint32_t kLacks =
-      CapabilityBits({Capability::kIpcEvent});
+  static constexpr std::uint32_t kLacks = CapabilityBits({Capability::kIpcEvent});
 };
 
 }  // namespace infini::rt

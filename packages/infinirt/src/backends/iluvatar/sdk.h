@@ -18,8 +18,7 @@ struct IluvatarSdk {
   using DeviceProp = cudaDeviceProp;
   static constexpr Device::Type kType = Device::Type::kIluvatar;
   // The SDK follows CUDA 10.2, which has no memory pools.
-  static constexpr std::uint32_t kLacks =
-      CapabilityBits({Capability::kAsyncMalloc});
+  static constexpr std::uint32_t kLacks = CapabilityBits({Capability::kAsyncMalloc});
 };
 
 }  // namespace infini::rt

@@ -22,16 +22,14 @@ constexpr ErrorRow kErrors[] = {
     STANDIN_ERROR(ErrorNoDevice, "no device is detected"),
     STANDIN_ERROR(ErrorInvalidDevice, "invalid device ordinal"),
     STANDIN_ERROR(ErrorInvalidResourceHandle, "invalid resource handle"),
-    STANDIN_ERROR(ErrorIllegalState,
-                  "the operation cannot be performed in the present state"),
+    STANDIN_ERROR(ErrorIllegalState, "the operation cannot be performed in the present state"),
     STANDIN_ERROR(ErrorNotReady, "device not ready"),
     STANDIN_ERROR(ErrorNotSupported, "operation not supported"),
     STANDIN_ERROR(ErrorStreamCaptureUnsupported,
                   "operation not permitted when stream is capturing"),
     STANDIN_ERROR(ErrorStreamCaptureInvalidated,
                   "operation failed due to a previous error during capture"),
-    STANDIN_ERROR(ErrorStreamCaptureWrongThread,
-                  "attempt to end a capture of another thread"),
+    STANDIN_ERROR(ErrorStreamCaptureWrongThread, "attempt to end a capture of another thread"),
     STANDIN_ERROR(ErrorUnknown, "unknown error"),
 };
 #undef STANDIN_ERROR
@@ -41,9 +39,7 @@ const ErrorRow& RowOf(Status status) {
   return row != std::end(kErrors) ? *row : *std::prev(std::end(kErrors));
 }
 
-bool IsDevice(const State& state, int device) {
-  return device >= 0 && device < state.device_count;
-}
+bool IsDevice(const State& state, int device) { return device >= 0 && device < state.device_count; }
 
 }  // namespace
 }  // namespace standin
@@ -55,9 +51,7 @@ const char* SDK(GetErrorName)(Status error) { return RowOf(error).name; }
 
 const char* SDK(GetErrorString)(Status error) { return RowOf(error).text; }
 
-Status SDK(GetLastError)() {
-  return std::exchange(GetThreadState().last_error, kSuccess);
-}
+Status SDK(GetLastError)() { return std::exchange(GetThreadState().last_error, kSuccess); }
 
 Status SDK(PeekAtLastError)() { return GetThreadState().last_error; }
 
@@ -90,8 +84,7 @@ Status SDK(GetDeviceProperties)(STANDIN_DEVICE_PROP* properties, int device) {
     if (properties == nullptr) return kInvalidValue;
     if (!IsDevice(state, device)) return SDK(ErrorInvalidDevice);
     *properties = {};
-    std::strncpy(properties->name, "Stand-in device",
-                 sizeof properties->name - 1);
+    std::strncpy(properties->name, "Stand-in device", sizeof properties->name - 1);
     properties->totalGlobalMem = state.memory_per_device;
     properties->multiProcessorCount = 1;
     properties->major = 1;
@@ -104,9 +97,7 @@ Status SDK(DeviceSynchronize)() {
   return Call(SDK_NAME(DeviceSynchronize), [](State& state) -> Outcome {
     // Forbidden while any stream of the device is captured, by whomever.
     for (const SDK(Stream_t) stream : state.streams) {
-      if (stream->capture == nullptr ||
-          stream->device != GetThreadState().device)
-        continue;
+      if (stream->capture == nullptr || stream->device != GetThreadState().device) continue;
       stream->capture->is_valid = false;
       return kCaptureUnsupported;
     }

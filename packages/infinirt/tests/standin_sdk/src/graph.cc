@@ -14,8 +14,7 @@ Outcome Instantiate(State& state, SDK(GraphExec_t) * exec, SDK(Graph_t) graph) {
   return kSuccess;
 }
 
-Outcome EndCapture(State& state, SDK(Stream_t) stream, SDK(Graph_t) * graph,
-                   Status fault) {
+Outcome EndCapture(State& state, SDK(Stream_t) stream, SDK(Graph_t) * graph, Status fault) {
   if (graph == nullptr) return kInvalidValue;
   if (!state.streams.contains(stream)) return kInvalidHandle;
   if (stream->capture == nullptr) return kIllegalState;
@@ -25,8 +24,7 @@ Outcome EndCapture(State& state, SDK(Stream_t) stream, SDK(Graph_t) * graph,
   *graph = nullptr;
   if (fault != kSuccess) return fault;
   if (!capture->is_valid) return SDK(ErrorStreamCaptureInvalidated);
-  *graph = new SDK(Graph_st){
-      std::make_shared<const std::vector<Work>>(std::move(capture->work))};
+  *graph = new SDK(Graph_st){std::make_shared<const std::vector<Work>>(std::move(capture->work))};
   state.graphs.insert(*graph);
   return kSuccess;
 }
@@ -34,12 +32,11 @@ Outcome EndCapture(State& state, SDK(Stream_t) stream, SDK(Graph_t) * graph,
 }  // namespace
 
 Status SDK(ThreadExchangeStreamCaptureMode)(CaptureMode* mode) {
-  return Call(SDK_NAME(ThreadExchangeStreamCaptureMode),
-              [&](State&) -> Outcome {
-                if (mode == nullptr) return kInvalidValue;
-                std::swap(*mode, GetThreadState().capture_mode);
-                return kSuccess;
-              });
+  return Call(SDK_NAME(ThreadExchangeStreamCaptureMode), [&](State&) -> Outcome {
+    if (mode == nullptr) return kInvalidValue;
+    std::swap(*mode, GetThreadState().capture_mode);
+    return kSuccess;
+  });
 }
 
 Status SDK(StreamBeginCapture)(SDK(Stream_t) stream, CaptureMode mode) {
@@ -54,24 +51,21 @@ Status SDK(StreamBeginCapture)(SDK(Stream_t) stream, CaptureMode mode) {
 }
 
 Status SDK(StreamEndCapture)(SDK(Stream_t) stream, SDK(Graph_t) * graph) {
-  return CallWithFault(SDK_NAME(StreamEndCapture),
-                       [&](State& state, Status fault) {
-                         return EndCapture(state, stream, graph, fault);
-                       });
+  return CallWithFault(SDK_NAME(StreamEndCapture), [&](State& state, Status fault) {
+    return EndCapture(state, stream, graph, fault);
+  });
 }
 
 #ifdef STANDIN_INSTANTIATES_WITH_FLAGS
 Status SDK(GraphInstantiate)(SDK(GraphExec_t) * exec, SDK(Graph_t) graph,
                              unsigned long long flags) {
   return Call(SDK_NAME(GraphInstantiate), [&](State& state) -> Outcome {
-    return flags != 0 ? Outcome(kInvalidValue)
-                      : Instantiate(state, exec, graph);
+    return flags != 0 ? Outcome(kInvalidValue) : Instantiate(state, exec, graph);
   });
 }
 #else
 Status SDK(GraphInstantiate)(SDK(GraphExec_t) * exec, SDK(Graph_t) graph,
-                             SDK(GraphNode_t) * /*failed_node*/, char* log,
-                             std::size_t log_bytes) {
+                             SDK(GraphNode_t) * /*failed_node*/, char* log, std::size_t log_bytes) {
   return Call(SDK_NAME(GraphInstantiate), [&](State& state) -> Outcome {
     return log == nullptr && log_bytes != 0 ? Outcome(kInvalidValue)
                                             : Instantiate(state, exec, graph);
@@ -79,13 +73,11 @@ Status SDK(GraphInstantiate)(SDK(GraphExec_t) * exec, SDK(Graph_t) graph,
 }
 #endif
 
-Status SDK(GraphGetNodes)(SDK(Graph_t) graph, SDK(GraphNode_t) * nodes,
-                          std::size_t* count) {
+Status SDK(GraphGetNodes)(SDK(Graph_t) graph, SDK(GraphNode_t) * nodes, std::size_t* count) {
   return Call(SDK_NAME(GraphGetNodes), [&](State& state) -> Outcome {
     if (count == nullptr) return kInvalidValue;
     if (!state.graphs.contains(graph)) return kInvalidHandle;
-    if (nodes != nullptr)
-      return SDK(ErrorNotSupported);  // nodes have no handles here
+    if (nodes != nullptr) return SDK(ErrorNotSupported);  // nodes have no handles here
     *count = graph->work->size();
     return kSuccess;
   });
@@ -94,8 +86,7 @@ Status SDK(GraphGetNodes)(SDK(Graph_t) graph, SDK(GraphNode_t) * nodes,
 Status SDK(GraphLaunch)(SDK(GraphExec_t) exec, SDK(Stream_t) stream) {
   return Call(SDK_NAME(GraphLaunch), [&](State& state) -> Outcome {
     if (!state.graph_execs.contains(exec)) return kInvalidHandle;
-    if (const Status status = CheckImmediate(state, stream); status != kSuccess)
-      return status;
+    if (const Status status = CheckImmediate(state, stream); status != kSuccess) return status;
     return Work([work = exec->work] {
       for (const Work& step : *work) {
         if (const Status status = step(); status != kSuccess) return status;

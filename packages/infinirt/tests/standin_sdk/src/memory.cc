@@ -19,15 +19,12 @@ std::size_t UsedBytes(const State& state, int device) {
 
 void* Allocate(std::size_t bytes) {
   if (bytes > SIZE_MAX - kAlignment) return nullptr;
-  return std::aligned_alloc(kAlignment,
-                            (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  return std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
 }
 
-Status AllocateOnDevice(State& state, int device, void** data,
-                        std::size_t bytes) {
+Status AllocateOnDevice(State& state, int device, void** data, std::size_t bytes) {
   if (data == nullptr || bytes == 0) return kInvalidValue;
-  if (bytes > state.memory_per_device - UsedBytes(state, device))
-    return SDK(ErrorMemoryAllocation);
+  if (bytes > state.memory_per_device - UsedBytes(state, device)) return SDK(ErrorMemoryAllocation);
   void* const memory = Allocate(bytes);
   if (memory == nullptr) return SDK(ErrorMemoryAllocation);
   state.device_memory.emplace(reinterpret_cast<std::uintptr_t>(memory),
@@ -37,27 +34,23 @@ Status AllocateOnDevice(State& state, int device, void** data,
 }
 
 Status FreeOnDevice(State& state, void* data) {
-  if (state.device_memory.erase(reinterpret_cast<std::uintptr_t>(data)) == 0)
-    return kInvalidValue;
+  if (state.device_memory.erase(reinterpret_cast<std::uintptr_t>(data)) == 0) return kInvalidValue;
   std::free(data);
   return kSuccess;
 }
 
-bool IsRangeOn(const State& state, bool on_device, const void* data,
-               std::size_t bytes) {
+bool IsRangeOn(const State& state, bool on_device, const void* data, std::size_t bytes) {
   // Host memory is anybody's, but no address of a device.
-  return data != nullptr && (on_device ? IsDeviceRange(state, data, bytes)
-                                       : !IsDeviceRange(state, data, 1));
+  return data != nullptr &&
+         (on_device ? IsDeviceRange(state, data, bytes) : !IsDeviceRange(state, data, 1));
 }
 
-Status CheckCopy(const State& state, void* target, const void* source,
-                 std::size_t bytes, SDK(MemcpyKind) kind) {
-  const bool to_device =
-      kind == SDK(MemcpyHostToDevice) || kind == SDK(MemcpyDeviceToDevice);
-  const bool from_device =
-      kind == SDK(MemcpyDeviceToHost) || kind == SDK(MemcpyDeviceToDevice);
-  const bool is_right = IsRangeOn(state, to_device, target, bytes) &&
-                        IsRangeOn(state, from_device, source, bytes);
+Status CheckCopy(const State& state, void* target, const void* source, std::size_t bytes,
+                 SDK(MemcpyKind) kind) {
+  const bool to_device = kind == SDK(MemcpyHostToDevice) || kind == SDK(MemcpyDeviceToDevice);
+  const bool from_device = kind == SDK(MemcpyDeviceToHost) || kind == SDK(MemcpyDeviceToDevice);
+  const bool is_right =
+      IsRangeOn(state, to_device, target, bytes) && IsRangeOn(state, from_device, source, bytes);
   return is_right ? kSuccess : kInvalidValue;
 }
 
@@ -71,32 +64,28 @@ Status SDK(MemGetInfo)(std::size_t* free_bytes, std::size_t* total_bytes) {
   return Call(SDK_NAME(MemGetInfo), [&](State& state) -> Outcome {
     if (free_bytes == nullptr || total_bytes == nullptr) return kInvalidValue;
     *total_bytes = state.memory_per_device;
-    *free_bytes =
-        state.memory_per_device - UsedBytes(state, GetThreadState().device);
+    *free_bytes = state.memory_per_device - UsedBytes(state, GetThreadState().device);
     return kSuccess;
   });
 }
 
 Status SDK(Malloc)(void** data, std::size_t bytes) {
   return Call(SDK_NAME(Malloc), [&](State& state) -> Outcome {
-    if (const Status status = CheckMayWait(state); status != kSuccess)
-      return status;
+    if (const Status status = CheckMayWait(state); status != kSuccess) return status;
     return AllocateOnDevice(state, GetThreadState().device, data, bytes);
   });
 }
 
 Status SDK(Free)(void* data) {
   return Call(SDK_NAME(Free), [&](State& state) -> Outcome {
-    if (const Status status = CheckMayWait(state); status != kSuccess)
-      return status;
+    if (const Status status = CheckMayWait(state); status != kSuccess) return status;
     return FreeOnDevice(state, data);
   });
 }
 
 Status SDK(MallocHost)(void** data, std::size_t bytes) {
   return Call(SDK_NAME(MallocHost), [&](State& state) -> Outcome {
-    if (const Status status = CheckMayWait(state); status != kSuccess)
-      return status;
+    if (const Status status = CheckMayWait(state); status != kSuccess) return status;
     if (data == nullptr || bytes == 0) return kInvalidValue;
     void* const memory = Allocate(bytes);
     if (memory == nullptr) return SDK(ErrorMemoryAllocation);
@@ -108,8 +97,7 @@ Status SDK(MallocHost)(void** data, std::size_t bytes) {
 
 Status SDK(FreeHost)(void* data) {
   return Call(SDK_NAME(FreeHost), [&](State& state) -> Outcome {
-    if (const Status status = CheckMayWait(state); status != kSuccess)
-      return status;
+    if (const Status status = CheckMayWait(state); status != kSuccess) return status;
     if (state.host_memory.erase(data) == 0) return kInvalidValue;
     std::free(data);
     return kSuccess;
@@ -119,34 +107,29 @@ Status SDK(FreeHost)(void* data) {
 #ifdef STANDIN_HAS_MEMORY_POOL
 Status SDK(MallocAsync)(void** data, std::size_t bytes, SDK(Stream_t) stream) {
   return Call(SDK_NAME(MallocAsync), [&](State& state) -> Outcome {
-    if (const Status status = CheckImmediate(state, stream); status != kSuccess)
-      return status;
+    if (const Status status = CheckImmediate(state, stream); status != kSuccess) return status;
     return AllocateOnDevice(state, DeviceOf(stream), data, bytes);
   });
 }
 
 Status SDK(FreeAsync)(void* data, SDK(Stream_t) stream) {
   return Call(SDK_NAME(FreeAsync), [&](State& state) -> Outcome {
-    if (const Status status = CheckImmediate(state, stream); status != kSuccess)
-      return status;
+    if (const Status status = CheckImmediate(state, stream); status != kSuccess) return status;
     return FreeOnDevice(state, data);
   });
 }
 #endif
 
-Status SDK(MemcpyAsync)(void* target, const void* source, std::size_t bytes,
-                        SDK(MemcpyKind) kind, SDK(Stream_t) stream) {
+Status SDK(MemcpyAsync)(void* target, const void* source, std::size_t bytes, SDK(MemcpyKind) kind,
+                        SDK(Stream_t) stream) {
   return Call(SDK_NAME(MemcpyAsync), [=](State& state) -> Outcome {
-    if (const Status status = CheckCopy(state, target, source, bytes, kind);
-        status != kSuccess)
+    if (const Status status = CheckCopy(state, target, source, bytes, kind); status != kSuccess)
       return status;
     return Submit(state, stream, [=] {
       State& now = GetState();
       {
-        const std::scoped_lock lock(
-            now.mutex);  // a replay may come after the memory was freed
-        if (const Status status = CheckCopy(now, target, source, bytes, kind);
-            status != kSuccess)
+        const std::scoped_lock lock(now.mutex);  // a replay may come after the memory was freed
+        if (const Status status = CheckCopy(now, target, source, bytes, kind); status != kSuccess)
           return status;
       }
       std::memcpy(target, source, bytes);
@@ -155,8 +138,7 @@ Status SDK(MemcpyAsync)(void* target, const void* source, std::size_t bytes,
   });
 }
 
-Status SDK(MemsetAsync)(void* data, int value, std::size_t bytes,
-                        SDK(Stream_t) stream) {
+Status SDK(MemsetAsync)(void* data, int value, std::size_t bytes, SDK(Stream_t) stream) {
   return Call(SDK_NAME(MemsetAsync), [=](State& state) -> Outcome {
     if (!IsDeviceRange(state, data, bytes)) return kInvalidValue;
     return Submit(state, stream, [=] {

@@ -20,8 +20,7 @@ namespace {
 template <typename Number>
 Number ReadNumber(const char* variable, std::string_view text) {
   Number number = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 0)
     FailEnvironment(variable, text);
   return number;
@@ -37,17 +36,15 @@ Number ReadVariable(const char* variable, Number unset) {
 
 State::State()
     : device_count(ReadVariable<int>("STANDIN_DEVICES", 2)),
-      memory_per_device(static_cast<std::size_t>(
-          ReadVariable<long>("STANDIN_MEMORY", 1L << 30))) {
+      memory_per_device(static_cast<std::size_t>(ReadVariable<long>("STANDIN_MEMORY", 1L << 30))) {
   const char* const text = std::getenv("STANDIN_FAULT");
   if (text == nullptr) return;
   const std::string_view plan = text;
   const std::size_t colon = plan.find(':');
-  if (colon == std::string_view::npos || colon == 0)
-    FailEnvironment("STANDIN_FAULT", plan);
+  if (colon == std::string_view::npos || colon == 0) FailEnvironment("STANDIN_FAULT", plan);
   fault_function = plan.substr(0, colon);
-  fault_countdown = static_cast<unsigned long>(
-      ReadNumber<long>("STANDIN_FAULT", plan.substr(colon + 1)));
+  fault_countdown =
+      static_cast<unsigned long>(ReadNumber<long>("STANDIN_FAULT", plan.substr(colon + 1)));
   fault_status = SDK(ErrorUnknown);
 }
 
@@ -61,8 +58,7 @@ ThreadState& GetThreadState() {
   return state;
 }
 
-Status CallWithFault(const char* name,
-                     const std::function<Outcome(State&, Status)>& body) {
+Status CallWithFault(const char* name, const std::function<Outcome(State&, Status)>& body) {
   State& state = GetState();
   Outcome outcome = kSuccess;
   {
@@ -75,8 +71,7 @@ Status CallWithFault(const char* name,
       state.faulted_function = name;
       fault = state.fault_status;
     }
-    outcome = state.device_count == 0 ? Outcome(SDK(ErrorNoDevice))
-                                      : body(state, fault);
+    outcome = state.device_count == 0 ? Outcome(SDK(ErrorNoDevice)) : body(state, fault);
   }
   const Status status = outcome.work ? outcome.work() : outcome.status;
   if (status != kSuccess) GetThreadState().last_error = status;
@@ -89,8 +84,7 @@ Status Call(const char* name, const std::function<Outcome(State&)>& body) {
   });
 }
 
-Status CallDestroy(const char* name,
-                   const std::function<Outcome(State&)>& body) {
+Status CallDestroy(const char* name, const std::function<Outcome(State&)>& body) {
   return CallWithFault(name, [&](State& state, Status fault) {
     Outcome outcome = body(state);
     return fault != kSuccess ? Outcome(fault) : outcome;
@@ -102,13 +96,11 @@ Status CheckMayWait(State& state) {
   if (thread_mode == SDK(StreamCaptureModeRelaxed)) return kSuccess;
   Status status = kSuccess;
   for (const SDK(Stream_t) stream : state.streams) {
-    if (stream->capture == nullptr ||
-        stream->capture->mode == SDK(StreamCaptureModeRelaxed))
+    if (stream->capture == nullptr || stream->capture->mode == SDK(StreamCaptureModeRelaxed))
       continue;
     const bool is_own = stream->capture->owner == std::this_thread::get_id();
-    const bool is_global =
-        stream->capture->mode == SDK(StreamCaptureModeGlobal) &&
-        thread_mode == SDK(StreamCaptureModeGlobal);
+    const bool is_global = stream->capture->mode == SDK(StreamCaptureModeGlobal) &&
+                           thread_mode == SDK(StreamCaptureModeGlobal);
     if (!is_own && !is_global) continue;
     stream->capture->is_valid = false;
     status = kCaptureUnsupported;
@@ -129,19 +121,14 @@ bool IsDeviceRange(const State& state, const void* data, std::size_t bytes) {
 
 extern "C" {
 
-const char* standinPrefix(void) {
-  return STANDIN_STRING_EXPANDED(STANDIN_PREFIX);
-}
+const char* standinPrefix(void) { return STANDIN_STRING_EXPANDED(STANDIN_PREFIX); }
 
 StandinLive standinLive(void) {
   standin::State& state = standin::GetState();
   const std::scoped_lock lock(state.mutex);
-  const auto count = [](const auto& objects) {
-    return static_cast<long>(objects.size());
-  };
-  return {count(state.device_memory), count(state.host_memory),
-          count(state.streams),       count(state.events),
-          count(state.graphs),        count(state.graph_execs)};
+  const auto count = [](const auto& objects) { return static_cast<long>(objects.size()); };
+  return {count(state.device_memory), count(state.host_memory), count(state.streams),
+          count(state.events),        count(state.graphs),      count(state.graph_execs)};
 }
 
 unsigned long standinCallCount(void) {

@@ -39,8 +39,7 @@ inline constexpr Status kSuccess = SDK(Success);
 inline constexpr Status kInvalidValue = SDK(ErrorInvalidValue);
 inline constexpr Status kInvalidHandle = SDK(ErrorInvalidResourceHandle);
 inline constexpr Status kIllegalState = SDK(ErrorIllegalState);
-inline constexpr Status kCaptureUnsupported =
-    SDK(ErrorStreamCaptureUnsupported);
+inline constexpr Status kCaptureUnsupported = SDK(ErrorStreamCaptureUnsupported);
 
 /// Work of a stream. It runs without the lock, since host functions may take
 /// any time.
@@ -94,10 +93,8 @@ ThreadState& GetThreadState();
 /// lock is released.
 struct Outcome {
   Outcome(Status code)
-      : status(code) {
-  }  // NOLINT(google-explicit-constructor): bodies return either
-  Outcome(Work deferred)
-      : work(std::move(deferred)) {}  // NOLINT(google-explicit-constructor)
+      : status(code) {}  // NOLINT(google-explicit-constructor): bodies return either
+  Outcome(Work deferred) : work(std::move(deferred)) {}  // NOLINT(google-explicit-constructor)
 
   Status status = kSuccess;
   Work work;
@@ -106,15 +103,13 @@ struct Outcome {
 /// Runs a function of the SDK: counts the call, calls `body(state, fault)` with
 /// the lock held, does the work, remembers the error. `fault` is what an
 /// injected fault wants reported, else success.
-Status CallWithFault(const char* name,
-                     const std::function<Outcome(State&, Status)>& body);
+Status CallWithFault(const char* name, const std::function<Outcome(State&, Status)>& body);
 
 /// As above; a fault comes instead of `body(state)`.
 Status Call(const char* name, const std::function<Outcome(State&)>& body);
 
 /// As above; a fault comes after `body(state)`, which destroys something.
-Status CallDestroy(const char* name,
-                   const std::function<Outcome(State&)>& body);
+Status CallDestroy(const char* name, const std::function<Outcome(State&)>& body);
 
 /// Fails, and spoils the captures, when the calling thread is capturing in a
 /// mode that forbids functions which may wait for the device.

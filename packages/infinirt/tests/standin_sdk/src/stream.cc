@@ -10,8 +10,7 @@ bool IsStream(const State& state, SDK(Stream_t) stream) {
 
 /// For a function that waits for or asks about `stream`.
 Status CheckWait(State& state, SDK(Stream_t) stream) {
-  if (const Status status = CheckImmediate(state, stream); status != kSuccess)
-    return status;
+  if (const Status status = CheckImmediate(state, stream); status != kSuccess) return status;
   return CheckMayWait(state);
 }
 
@@ -41,11 +40,9 @@ Status CheckImmediate(State& state, SDK(Stream_t) stream) {
 using namespace standin;  // NOLINT(google-build-using-namespace): the functions
                           // below are the namespace's C face
 
-Status SDK(StreamCreateWithPriority)(SDK(Stream_t) * stream, unsigned flags,
-                                     int /*priority*/) {
+Status SDK(StreamCreateWithPriority)(SDK(Stream_t) * stream, unsigned flags, int /*priority*/) {
   return Call(SDK_NAME(StreamCreateWithPriority), [&](State& state) -> Outcome {
-    if (stream == nullptr ||
-        (flags & ~static_cast<unsigned>(SDK(StreamNonBlocking))) != 0)
+    if (stream == nullptr || (flags & ~static_cast<unsigned>(SDK(StreamNonBlocking))) != 0)
       return kInvalidValue;
     *stream = new SDK(Stream_st){GetThreadState().device, flags, nullptr};
     state.streams.insert(*stream);
@@ -71,17 +68,14 @@ Status SDK(StreamGetFlags)(SDK(Stream_t) stream, unsigned* flags) {
 }
 
 Status SDK(StreamQuery)(SDK(Stream_t) stream) {
-  return Call(SDK_NAME(StreamQuery),
-              [&](State& state) { return CheckWait(state, stream); });
+  return Call(SDK_NAME(StreamQuery), [&](State& state) { return CheckWait(state, stream); });
 }
 
 Status SDK(StreamSynchronize)(SDK(Stream_t) stream) {
-  return Call(SDK_NAME(StreamSynchronize),
-              [&](State& state) { return CheckWait(state, stream); });
+  return Call(SDK_NAME(StreamSynchronize), [&](State& state) { return CheckWait(state, stream); });
 }
 
-Status SDK(StreamWaitEvent)(SDK(Stream_t) stream, SDK(Event_t) event,
-                            unsigned flags) {
+Status SDK(StreamWaitEvent)(SDK(Stream_t) stream, SDK(Event_t) event, unsigned flags) {
   return Call(SDK_NAME(StreamWaitEvent), [&](State& state) -> Outcome {
     if (flags != 0) return kInvalidValue;
     if (!state.events.contains(event)) return kInvalidHandle;
@@ -89,8 +83,7 @@ Status SDK(StreamWaitEvent)(SDK(Stream_t) stream, SDK(Event_t) event,
   });
 }
 
-Status SDK(LaunchHostFunc)(SDK(Stream_t) stream, SDK(HostFn_t) function,
-                           void* payload) {
+Status SDK(LaunchHostFunc)(SDK(Stream_t) stream, SDK(HostFn_t) function, void* payload) {
   return Call(SDK_NAME(LaunchHostFunc), [&](State& state) -> Outcome {
     if (function == nullptr) return kInvalidValue;
     return Submit(state, stream, [function, payload] {
