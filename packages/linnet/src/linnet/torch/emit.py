@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from linnet.graph import Body, Graph, SourceSpan, Step
@@ -349,11 +349,13 @@ def _assigned(targets: Sequence[str], values: Sequence[str]) -> list[str]:
 
 
 def _unpacked(source: str, names: Sequence[str]) -> list[str]:
-    return [f"{_tuple(names)} = {source}"] if names else []
+    if len(names) < 2:
+        return [f"({names[0]},) = {source}"] if names else []
+    return ["(", *(f"{INDENT}{name}," for name in names), f") = {source}"]
 
 
-def _tuple(items: object) -> str:
-    parts = [str(item) for item in items] if hasattr(items, "__iter__") else []
+def _tuple(items: Iterable[str]) -> str:
+    parts = list(items)
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 

@@ -55,6 +55,13 @@ def literal(value: bool | int | float, dtype: str) -> str:
     if dtype not in FLOATS:
         return repr(value)
     rounded = float(torch.tensor(value, dtype=torch_dtype(dtype)))
+    if dtype == "f32" and math.isfinite(rounded):
+        # PyTorch rounds a number to f32 itself, so the shortest one that gives it will do.
+        return next(
+            repr(float(text))
+            for digits in range(1, 18)
+            if float(torch.tensor(float(text := f"{rounded:.{digits}g}"))) == rounded
+        )
     return repr(rounded) if math.isfinite(rounded) else f'float("{rounded}")'
 
 

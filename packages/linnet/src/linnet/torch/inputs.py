@@ -105,14 +105,18 @@ def _bind_one(graph: Graph, name: str, number: int, leaf: Any, device: torch.dev
             f"{where}: expected {wanted}, got {got}; convert it with "
             f".to({torch_dtype(value.dtype)})"
         )
-    if leaf.device.type != device.type or leaf.device.index not in (None, device.index):
-        if device.index is None and leaf.device.type == device.type:
-            return leaf
+    if not same_device(leaf.device, device):
         raise ValueError(
             f"{where}: the model is on {device}, the tensor on {leaf.device}; move it with "
             f'.to("{device}")'
         )
     return leaf
+
+
+def same_device(one: torch.device, other: torch.device) -> bool:
+    """Whether two devices are one; a device without a number is the first of its kind."""
+    numbers: list[int | None] = [one.index, other.index]
+    return one.type == other.type and len({number or 0 for number in numbers}) == 1
 
 
 def _check_number(where: str, wanted: str, dtype: str, leaf: Any) -> None:
