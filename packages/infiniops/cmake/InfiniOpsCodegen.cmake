@@ -50,8 +50,9 @@ macro(infini_ops_generate)
 endmacro()
 
 # Compiles the kernels for each instruction set with its own flags, at -O3 in every build type: a slow kernel is of no
-# use in a debug build either, and inlining keeps their code inside their namespace.
-function(infini_ops_add_kernels target)
+# use in a debug build either, and inlining keeps their code inside their namespace. The objects become sources of the
+# interface library `parts`.
+function(infini_ops_add_kernels parts)
   set(flags_baseline "")
   set(flags_neon "")
   set(flags_avx2 -mavx2 -mfma -mf16c)
@@ -77,6 +78,6 @@ function(infini_ops_add_kernels target)
       # GCC bug 105593: a false alarm inside the intrinsics' headers.
       target_compile_options(${kernels} PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)
     endif()
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${kernels}>)
+    target_sources(${parts} INTERFACE $<TARGET_OBJECTS:${kernels}>)
   endforeach()
 endfunction()

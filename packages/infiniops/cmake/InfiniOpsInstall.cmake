@@ -8,8 +8,9 @@ function(infini_ops_install)
     set(CMAKE_INSTALL_LIBDIR lib)
     set(CMAKE_INSTALL_INCLUDEDIR include)
     set(CMAKE_INSTALL_DATADIR share)
-    # From infini/ops/<prefix>/lib: the wheel infinirt, then the copy that this wheel carries for itself.
-    set_target_properties(infiniops PROPERTIES INSTALL_RPATH "${INFINI_OPS_WHEEL_RPATH}")
+    # From infini/ops/_prefix/lib: the wheel infinirt, then the copy that this wheel carries for machines without that.
+    set_target_properties(infiniops PROPERTIES
+      INSTALL_RPATH "$ORIGIN/../../../../infinirt/prefix/lib:$ORIGIN/../../_infinirt")
   else()
     set_target_properties(infiniops PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()

@@ -1,11 +1,163 @@
 """InfiniOps: operators of the Infini stack.
 
-This release holds no operator yet; it reserves the name and the version that other packages of
-the stack check.
+Each operator is a function that takes tensors of any library (torch, numpy, anything with DLPack)
+and returns one of the same library::
+
+    import numpy as np
+    import infini.ops
+
+    x = np.ones((2, 4), dtype=np.float32)
+    y = infini.ops.add(x, x, alpha=0.5)
+
+`operators()` lists them; `help(infini.ops.add)` says what one takes.
 """
 
-from importlib.metadata import version
+from __future__ import annotations
 
-__all__ = ["__version__"]
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# The compiled module is typed by the generated __init__.pyi, which a wheel holds beside this file.
+_native: Any = importlib.import_module("._native", __name__)
+
+Tensor = _native.Tensor
 
 __version__: str = version("infiniops")
+
+
+class Implementation(NamedTuple):
+    """An active implementation of an operator."""
+
+    slot: int
+    name: str
+
+
+class Explanation(NamedTuple):
+    """What `explain` says about one implementation."""
+
+    slot: int
+    name: str
+    selected: bool
+    reason: str
+
+
+def operators() -> tuple[str, ...]:
+    """The operators of this build, in alphabetical order."""
+    names: tuple[str, ...] = _native.operators()
+    return names
+
+
+def empty(shape: Sequence[int], *, dtype: str = "float32", device: str = "cpu") -> Any:
+    """Make an uninitialised `Tensor` on any device.
+
+    Raises:
+        ValueError: A size is negative, or there is no such device.
+        TypeError: There is no such dtype.
+        MemoryError: The device has no room.
+    """
+    return _native.empty(list(shape), dtype=dtype, device=device)
+
+
+@contextmanager
+def use(
+    choices: Mapping[str, int | str] | None = None, *, fallback: bool = False
+) -> Iterator[None]:
+    """Choose implementations for the calls of this thread inside the `with` block.
+
+    Args:
+        choices: Operator -> slot or name.
+        fallback: Whether an implementation that does not support a call gives way to the smallest
+            slot that does.
+
+    Raises:
+        NotImplementedError: An operator is not in this build.
+    """
+    pairs = [(operator, str(choice)) for operator, choice in (choices or {}).items()]
+    selection = _native.Selection(pairs, fallback)
+    selection.enter()
+    try:
+        yield
+    finally:
+        selection.exit()
+
+
+def active_implementations(operator: str, device: str = "cpu") -> tuple[Implementation, ...]:
+    """The implementations of `operator` on `device`, by slot; the first is the default.
+
+    Raises:
+        NotImplementedError: `operator` is not in this build.
+        ValueError: There is no such device type.
+    """
+    found = _native.active_implementations(operator, device)
+    return tuple(Implementation(slot, name) for slot, name in found)
+
+
+def explain(operator: str, *args: object, **kwargs: object) -> tuple[Explanation, ...]:
+    """Say of each implementation whether `operator(*args, **kwargs)` would run it, and why.
+
+    Nothing runs. Raises what the call itself would raise for bad arguments.
+    """
+    function = getattr(_native, f"_explain_{operator}", None)
+    if function is None:
+        known = ", ".join(operators())
+        raise NotImplementedError(f"`{operator}` is no operator of this build; it has {known}")
+    return tuple(
+        Explanation(report.slot, report.name, report.selected, report.reason)
+        for report in function(*args, **kwargs)
+    )
+
+
+def bind_external_device(device_type: str | None) -> None:
+    """Say which InfiniRT device type DLPack's external device is; None forgets it.
+
+    torch-infini calls it with the back end that it has bound to `infini`.
+    """
+    _native.bind_external_device(device_type)
+
+
+def prefix() -> Path:
+    """The folder that holds `include/`, `lib/` and `share/` of this distribution.
+
+    Raises:
+        RuntimeError: The distribution was installed without its compiled part.
+    """
+    # An editable install has two folders: the sources, and the one with what CMake installed.
+    for folder in __path__:
+        candidate = Path(folder) / "_prefix"
+        if (candidate / "share" / "infiniops" / "operators.json").is_file():
+            return candidate.resolve()
+    raise RuntimeError(
+        f"infiniops {__version__} was installed without its prefix (looked for _prefix in "
+        f"{', '.join(map(str, __path__))}); reinstall the distribution infiniops"
+    )
+
+
+def operators_json() -> Path:
+    """The file that says what this build has; docs/infiniops/operators-json.md describes it."""
+    return prefix() / "share" / "infiniops" / "operators.json"
+
+
+__all__ = [
+    "Explanation",
+    "Implementation",
+    "Tensor",
+    "__version__",
+    "active_implementations",
+    "bind_external_device",
+    "empty",
+    "explain",
+    "operators",
+    "operators_json",
+    "prefix",
+    "use",
+]
+
+# The operators of this build.
+for _name in operators():
+    globals()[_name] = getattr(_native, _name)
+    __all__ += [_name]  # noqa: PLE0604
+del _name

@@ -1,0 +1,159 @@
+// How Python objects become the arguments of an operator.
+#ifndef INFINI_OPS_PYTHON_ARGUMENTS_H_
+#define INFINI_OPS_PYTHON_ARGUMENTS_H_
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "infini/ops/context.h"
+#include "infini/ops/implementation.h"
+#include "infini/ops/scalar.h"
+#include "python/dlpack.h"
+
+namespace infini::ops::python {
+
+namespace nb = nanobind;
+
+struct TypeRecord;
+
+/// One call of an operator: what it needs beside its own arguments.
+class Call {
+ public:
+  Call(const char* op, nb::handle stream, nb::handle implementation,
+       nb::handle config);
+
+  const char* op() const noexcept { return op_; }
+
+  /// Notes a tensor: the first one decides the device.
+  void Note(const TensorView& view) noexcept {
+    if (!device_) device_ = view.device();
+    bytes_ += view.nbytes();
+  }
+
+  /// Runs `start(context)`, without the GIL where the work is worth it.
+  template <std::invocable<const Context&> Start>
+  void Run(Start start) const {
+    const Context context = MakeContext();
+    if (bytes_ < kBytesWorthTheGil) {
+      start(context);
+      return;
+    }
+    const nb::gil_scoped_release released;
+    start(context);
+  }
+
+  /// Runs `inspect(context)` with the GIL.
+  template <std::invocable<const Context&> Inspect_>
+  void Inspect(Inspect_ inspect) const {
+    inspect(MakeContext());
+  }
+
+ private:
+  // Below this the work takes less time than two switches of the GIL.
+  static constexpr std::int64_t kBytesWorthTheGil = 32 * 1024;
+
+  Context MakeContext() const;
+
+  const char* op_;
+  nb::handle stream_;
+  nb::handle implementation_;
+  std::optional<Device> device_;
+  std::int64_t bytes_ = 0;
+};
+
+/// A tensor argument: borrows the memory of a Python object for the time of a
+/// call.
+class Array {
+ public:
+  Array() = default;
+  ~Array();
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+
+  const TensorView& view() const noexcept { return *view_; }
+  const TypeRecord& type() const noexcept { return *type_; }
+
+ protected:
+  /// Reads `object`; throws `Error` that names `name` and what it is.
+  void Read(Call& call, const char* name, nb::handle object, bool writable);
+
+  std::optional<TensorView> view_;
+
+ private:
+  void ReadExchange(const Call& call, const char* name, nb::handle object,
+                    bool writable);
+  void ReadBuffer(const Call& call, const char* name, nb::handle object,
+                  bool writable);
+  void ReadDlpack(const Call& call, const char* name, nb::handle object,
+                  bool writable);
+  void SetView(const Call& call, const char* name,
+               const dlpack::Tensor& tensor);
+
+  const TypeRecord* type_ = nullptr;
+  std::optional<Py_buffer> buffer_;
+  dlpack::ManagedTensorVersioned* managed_ = nullptr;
+  dlpack::ManagedTensor* old_managed_ = nullptr;
+};
+
+/// A required input.
+class Input : public Array {
+ public:
+  Input(Call& call, const char* name, nb::handle object) {
+    Read(call, name, object, false);
+  }
+};
+
+/// An input that may be None.
+class OptionalInput : public Array {
+ public:
+  OptionalInput(Call& call, const char* name, nb::handle object) {
+    if (!object.is_none()) Read(call, name, object, false);
+  }
+  const std::optional<TensorView>& view() const noexcept { return view_; }
+};
+
+/// An output: given, or made by the library of an input.
+class Output : public Array {
+ public:
+  Output(Call& call, const char* name, nb::handle object)
+      : call_(call), name_(name) {
+    if (object.is_none()) return;
+    object_ = nb::borrow(object);
+    Read(call, name, object, true);
+  }
+
+  bool given() const noexcept { return object_.is_valid(); }
+  nb::object object() const { return object_; }
+
+  /// Allocates `spec` with the library and on the device of `input`; does
+  /// nothing when the output was given.
+  void AllocateLike(const Array& input, const TensorSpec& spec);
+
+ private:
+  Call& call_;
+  const char* name_;
+  nb::object object_;
+};
+
+/// Reads a number; `name` is for the error.
+Scalar ReadScalar(const Call& call, const char* name, nb::handle object);
+double ReadDouble(const Call& call, const char* name, nb::handle object);
+std::int64_t ReadInteger(const Call& call, const char* name, nb::handle object);
+bool ReadBool(const Call& call, const char* name, nb::handle object);
+
+/// Says which device type DLPack's external device is; none forgets it.
+void BindExternalDevice(std::optional<Device::Type> type);
+
+/// Reads a contiguous tensor on the host into `target`.
+void CopyFromObject(nb::handle source, class Tensor& target);
+
+}  // namespace infini::ops::python
+
+#endif  // INFINI_OPS_PYTHON_ARGUMENTS_H_

@@ -1,0 +1,177 @@
+#include "python/library.h"
+
+#include <string>
+#include <unordered_map>
+
+#include "python/tensor.h"
+
+namespace infini::ops::python {
+namespace {
+
+/// The module `name` if the process has imported it; nothing is imported here.
+nb::object ImportedModule(const char* name) {
+  nb::dict modules = nb::borrow<nb::dict>(PyImport_GetModuleDict());
+  return modules.contains(name) ? nb::object(modules[name]) : nb::none();
+}
+
+bool IsSubclass(PyTypeObject* type, const char* module, const char* name) {
+  const nb::object imported = ImportedModule(module);
+  if (imported.is_none()) return false;
+  const nb::object base = nb::getattr(imported, name, nb::none());
+  return PyType_Check(base.ptr()) &&
+         PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(base.ptr()));
+}
+
+const dlpack::ExchangeApi* FindExchangeApi(PyTypeObject* type) {
+  const nb::object capsule = nb::getattr(
+      nb::handle(reinterpret_cast<PyObject*>(type)),
+      "__dlpack_c_exchange_api__", nb::none());
+  if (!PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api")) return nullptr;
+  auto* header = static_cast<dlpack::ExchangeHeader*>(
+      PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  while (header != nullptr && header->version.major != dlpack::kMajorVersion) {
+    header = header->previous;
+  }
+  const auto* api = reinterpret_cast<const dlpack::ExchangeApi*>(header);
+  return api != nullptr && api->export_view != nullptr ? api : nullptr;
+}
+
+bool OverridesTorchDispatch(PyTypeObject* type) {
+  const nb::object torch = ImportedModule("torch");
+  const nb::object plain =
+      nb::getattr(torch.attr("Tensor"), "__torch_dispatch__");
+  const nb::object own =
+      nb::getattr(nb::handle(reinterpret_cast<PyObject*>(type)),
+                  "__torch_dispatch__", nb::none());
+  return !own.is(plain);
+}
+
+TypeRecord MakeRecord(PyTypeObject* type) {
+  const nb::handle handle(reinterpret_cast<PyObject*>(type));
+  TypeRecord record;
+  record.is_torch = IsSubclass(type, "torch", "Tensor");
+  record.is_numpy = IsSubclass(type, "numpy", "ndarray");
+  record.is_torch_wrapper = record.is_torch && OverridesTorchDispatch(type);
+  record.exchange = FindExchangeApi(type);
+  if (record.exchange != nullptr) {
+    record.kind = TypeRecord::Kind::kExchange;
+  } else if (nb::type_check(handle) && handle.is(nb::type<Tensor>())) {
+    record.kind = TypeRecord::Kind::kOwn;
+  } else if (type->tp_as_buffer != nullptr &&
+             type->tp_as_buffer->bf_getbuffer != nullptr) {
+    record.kind = TypeRecord::Kind::kBuffer;
+  } else if (nb::hasattr(handle, "__dlpack__")) {
+    record.kind = TypeRecord::Kind::kDlpack;
+  }
+  return record;
+}
+
+/// A method without arguments or an attribute of torch.Tensor, resolved once to
+/// the C function behind it, which a call then reaches without a look-up.
+class TorchFlag {
+ public:
+  explicit TorchFlag(const char* name) : name_(name) {
+    const nb::object descriptor =
+        nb::getattr(ImportedModule("torch").attr("Tensor"), name);
+    if (Py_IS_TYPE(descriptor.ptr(), &PyMethodDescr_Type)) {
+      const auto* method =
+          reinterpret_cast<PyMethodDescrObject*>(descriptor.ptr())->d_method;
+      if (method->ml_flags == METH_NOARGS) method_ = method->ml_meth;
+    } else if (Py_IS_TYPE(descriptor.ptr(), &PyGetSetDescr_Type)) {
+      const auto* getset =
+          reinterpret_cast<PyGetSetDescrObject*>(descriptor.ptr())->d_getset;
+      getter_ = getset->get;
+      closure_ = getset->closure;
+    }
+  }
+
+  bool Read(nb::handle tensor) const {
+    PyObject* result = nullptr;
+    if (method_ != nullptr) {
+      result = method_(tensor.ptr(), nullptr);
+    } else if (getter_ != nullptr) {
+      result = getter_(tensor.ptr(), closure_);
+    } else {
+      result = PyObject_GetAttrString(tensor.ptr(), name_);
+      if (result != nullptr && PyCallable_Check(result)) {
+        PyObject* bound = result;
+        result = PyObject_CallNoArgs(bound);
+        Py_DECREF(bound);
+      }
+    }
+    if (result == nullptr) throw nb::python_error();
+    const bool value = result == Py_True;
+    Py_DECREF(result);
+    return value;
+  }
+
+ private:
+  const char* name_;
+  PyCFunction method_ = nullptr;
+  getter getter_ = nullptr;
+  void* closure_ = nullptr;
+};
+
+}  // namespace
+
+const TypeRecord& RecordOf(PyTypeObject* type) {
+  // Guarded by the GIL. Types are kept alive so that an address stays theirs.
+  static auto& records = *new std::unordered_map<PyTypeObject*, TypeRecord>();
+  static PyTypeObject* last_type = nullptr;
+  static const TypeRecord* last_record = nullptr;
+  if (type == last_type) return *last_record;
+  auto found = records.find(type);
+  if (found == records.end()) {
+    const TypeRecord record = MakeRecord(type);
+    Py_INCREF(type);
+    found = records.emplace(type, record).first;
+  }
+  last_type = type;
+  last_record = &found->second;
+  return *last_record;
+}
+
+bool TorchIsNegative(nb::handle tensor) {
+  static const TorchFlag flag("is_neg");
+  return flag.Read(tensor);
+}
+
+bool TorchIsConjugate(nb::handle tensor) {
+  static const TorchFlag flag("is_conj");
+  return flag.Read(tensor);
+}
+
+bool TorchRequiresGrad(nb::handle tensor) {
+  static const TorchFlag flag("requires_grad");
+  return flag.Read(tensor);
+}
+
+const char* TorchOddity(nb::handle tensor) {
+  const auto is = [&](const char* name) {
+    const nb::object value = nb::getattr(tensor, name, nb::none());
+    return value.ptr() == Py_True;
+  };
+  if (is("is_meta")) return "is a meta tensor, which has no data";
+  if (is("is_quantized")) return "is a quantised tensor; call dequantize() first";
+  if (is("is_sparse") || is("is_sparse_csr")) {
+    return "is a sparse tensor; call to_dense() first";
+  }
+  if (is("is_mkldnn")) return "is an MKL-DNN tensor; call to_dense() first";
+  if (is("is_nested")) return "is a nested tensor, which has no single shape";
+  const nb::object layout = nb::getattr(tensor, "layout", nb::none());
+  if (!layout.is(ImportedModule("torch").attr("strided"))) {
+    return "is a sparse tensor; call to_dense() first";
+  }
+  return nullptr;
+}
+
+std::string TakePythonError() {
+  nb::python_error error;
+  std::string text = error.what();
+  // The last line says what went wrong; the lines before, where.
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const std::size_t line = text.find_last_of('\n');
+  return line == std::string::npos ? text : text.substr(line + 1);
+}
+
+}  // namespace infini::ops::python

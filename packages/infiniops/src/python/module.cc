@@ -1,0 +1,119 @@
+// The Python module `infini.ops._native`.
+
+#include <infini/rt/abi.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "infini/ops/abi.h"
+#include "infini/ops/implementation.h"
+#include "python/arguments.h"
+#include "python/operators.h"
+#include "python/tensor.h"
+
+namespace infini::ops::python {
+namespace {
+
+namespace nb = nanobind;
+
+/// The mapped libraries are those that this module was compiled against.
+void CheckAbi() {
+  const auto check = [](const char* library, int compiled, int loaded) {
+    if (compiled == loaded) return;
+    PyErr_Format(PyExc_ImportError,
+                 "infini.ops was compiled for ABI version %d of %s, but version "
+                 "%d is loaded; reinstall infiniops and infinirt together",
+                 compiled, library, loaded);
+    throw nb::python_error();
+  };
+  check("libinfinirt", INFINI_RT_ABI_VERSION, infini_rt_abi_version());
+  check("libinfiniops", INFINI_OPS_ABI_VERSION, infini_ops_abi_version());
+}
+
+/// Python classes of the error codes, by code.
+std::array<PyObject*, std::size(rt::kErrorCodes)>& ErrorClasses() {
+  static std::array<PyObject*, std::size(rt::kErrorCodes)> classes{};
+  return classes;
+}
+
+void RegisterErrors() {
+  const nb::module_ builtins = nb::module_::import_("builtins");
+  for (const rt::ErrorCodeInfo& info : rt::kErrorCodes) {
+    ErrorClasses()[static_cast<std::size_t>(info.code)] =
+        nb::object(builtins.attr(info.python_class)).release().ptr();
+  }
+  nb::register_exception_translator(
+      [](const std::exception_ptr& exception, void*) {
+        try {
+          std::rethrow_exception(exception);
+        } catch (const Error& error) {
+          PyErr_SetString(
+              ErrorClasses()[static_cast<std::size_t>(error.code())],
+              error.what());
+        }
+      });
+}
+
+/// `infini.ops.use` as an object with `enter` and `exit`.
+class Selection {
+ public:
+  Selection(std::vector<std::pair<std::string, std::string>> choices,
+            bool fallback)
+      : choices_(std::move(choices)), fallback_(fallback) {}
+  void Enter() { scoped_.emplace(choices_, fallback_); }
+  void Exit() { scoped_.reset(); }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> choices_;
+  bool fallback_;
+  std::optional<ScopedSelection> scoped_;
+};
+
+void BindSelection(nb::module_& module) {
+  nb::class_<Selection>(module, "Selection")
+      .def(nb::init<std::vector<std::pair<std::string, std::string>>, bool>())
+      .def("enter", &Selection::Enter)
+      .def("exit", &Selection::Exit);
+  nb::class_<ImplementationReport>(module, "ImplementationReport")
+      .def_ro("slot", &ImplementationReport::slot)
+      .def_ro("name", &ImplementationReport::name)
+      .def_ro("selected", &ImplementationReport::selected)
+      .def_ro("reason", &ImplementationReport::reason);
+  module.def("operators", [] {
+    nb::list names;
+    for (const char* name : OperatorNames()) names.append(name);
+    return nb::tuple(names);
+  });
+  module.def("active_implementations",
+             [](const std::string& op, const std::string& device) {
+               std::vector<std::pair<int, std::string>> found;
+               for (const ImplementationInfo& info :
+                    ActiveImplementations(op, Device::Parse(device).type())) {
+                 found.emplace_back(info.slot, info.name);
+               }
+               return found;
+             });
+  module.def("bind_external_device", [](nb::handle type) {
+    if (type.is_none()) return BindExternalDevice(std::nullopt);
+    BindExternalDevice(Device::Parse(nb::cast<std::string>(type)).type());
+  }, nb::arg("type").none());
+}
+
+}  // namespace
+}  // namespace infini::ops::python
+
+NB_MODULE(_native, module) {
+  using namespace infini::ops::python;  // NOLINT(google-build-using-namespace)
+  CheckAbi();
+  RegisterErrors();
+  BindTensor(module);
+  BindSelection(module);
+  BindOperators(module);
+}
