@@ -1,20 +1,13 @@
 # What an installed prefix holds.
 
 function(infini_rt_install)
-  set(prefix ${INFINI_RT_PREFIX_DIR})
-  if(prefix)
-    string(APPEND prefix "/")
-    # A wheel fixes its own layout, whatever the distribution's library directory is.
-    set(CMAKE_INSTALL_LIBDIR lib)
-    set(CMAKE_INSTALL_INCLUDEDIR include)
-  endif()
-  set(library_dir ${prefix}${CMAKE_INSTALL_LIBDIR})
+  set(library_dir ${CMAKE_INSTALL_LIBDIR})
   set(package_dir ${library_dir}/cmake/InfiniRT)
 
   install(TARGETS infinirt EXPORT InfiniRTTargets
     LIBRARY DESTINATION ${library_dir}
-    INCLUDES DESTINATION ${prefix}${CMAKE_INSTALL_INCLUDEDIR})
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${prefix}${CMAKE_INSTALL_INCLUDEDIR})
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT InfiniRTTargets NAMESPACE InfiniRT:: DESTINATION ${package_dir})
 
   set(INFINI_RT_BACKENDS "")
@@ -31,6 +24,8 @@ function(infini_rt_install)
   install(FILES ${PROJECT_BINARY_DIR}/InfiniRTConfig.cmake ${PROJECT_BINARY_DIR}/InfiniRTConfigVersion.cmake
     DESTINATION ${package_dir})
 
+  # Relative, so that the prefix can be moved.
+  file(RELATIVE_PATH INFINI_RT_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/infinirt.pc.in ${PROJECT_BINARY_DIR}/infinirt.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/infinirt.pc DESTINATION ${library_dir}/pkgconfig)
 endfunction()

@@ -1,4 +1,5 @@
-// The live allocations of the process, so that freeing anything else is an error instead of a crash.
+// The live allocations of the process, so that freeing anything else is an error instead of a
+// crash.
 #ifndef INFINI_RT_CORE_ALLOCATIONS_H_
 #define INFINI_RT_CORE_ALLOCATIONS_H_
 
@@ -37,12 +38,14 @@ class Allocations {
     shard.map.emplace(data, allocation);
   }
 
-  /// Removes and returns the allocation at `data` if `backend` made it on that side; otherwise changes nothing.
+  /// Removes and returns the allocation at `data` if `backend` made it on that side; otherwise
+  /// changes nothing.
   std::optional<Allocation> Take(const void* data, const Backend& backend, bool on_host) {
     Shard& shard = ShardOf(data);
     const std::scoped_lock lock(shard.mutex);
     const auto found = shard.map.find(data);
-    if (found == shard.map.end() || found->second.backend != &backend || found->second.on_host != on_host) {
+    if (found == shard.map.end() || found->second.backend != &backend ||
+        found->second.on_host != on_host) {
       return std::nullopt;
     }
     const Allocation allocation = found->second;

@@ -1,12 +1,14 @@
 // The interface between the runtime core and a backend: one table of functions.
 //
-// The core checks handles, indices, pointers, sizes, capture rules and fork before it calls a backend, so a backend
-// only does the work and throws `Error` when the device runtime refuses. `index` is always valid, `bytes` never 0,
-// pointers never null. A stream, event or graph is a `void*` that the backend made and the core passes back.
+// The core checks handles, indices, pointers, sizes, capture rules and fork before it calls a
+// backend, so a backend only does the work and throws `Error` when the device runtime refuses.
+// `index` is always valid, `bytes` never 0, pointers never null. A stream, event or graph is a
+// `void*` that the backend made and the core passes back.
 //
-// There are two kinds of backends. Streams of a *host-task* backend (cpu, sim) run functions on the host: it gives
-// `enqueue`, and the core expresses copies, fills and graphs as host tasks. A *native* backend (nvidia, ...) has a
-// device runtime with its own copies and graphs and leaves `enqueue` null.
+// There are two kinds of backends. Streams of a *host-task* backend (cpu, sim) run functions on the
+// host: it gives `enqueue`, and the core expresses copies, fills and graphs as host tasks. A
+// *native* backend (nvidia, ...) has a device runtime with its own copies and graphs and leaves
+// `enqueue` null.
 #ifndef INFINI_RT_CORE_BACKEND_H_
 #define INFINI_RT_CORE_BACKEND_H_
 
@@ -30,7 +32,8 @@ using KeepAlive = std::vector<std::shared_ptr<const void>>;
 /// Where a copy or a fill takes place for a host task.
 struct HostRange {
   void* address = nullptr;
-  bool pageable = false;  ///< The stream must be drained before the call returns, since the caller may free the memory.
+  bool pageable = false;  ///< The stream must be drained before the call returns, since the caller
+                          ///< may free the memory.
 };
 
 /// Bits of `Backend::capabilities`.
@@ -47,30 +50,39 @@ struct Backend {
   /// Whether a child may go on to use the backend that its parent used before the fork.
   bool survives_fork;
 
-  /// Optional: called when a runtime function of this backend starts; may throw to inject a fault. Default: nothing.
+  /// Optional: called when a runtime function of this backend starts; may throw to inject a fault.
+  /// Default: nothing.
   void (*on_call)(Function function);
 
   // Devices.
-  int (*device_count)();          ///< 0 without a driver.
-  int (*get_device)();            ///< Optional, together with `set_device`. Default: the core keeps an index per thread.
+  int (*device_count)();  ///< 0 without a driver.
+  int (*get_device)();  ///< Optional, together with `set_device`. Default: the core keeps an index
+                        ///< per thread.
   void (*set_device)(int index);  ///< Optional.
   DeviceProperties (*device_properties)(int index);
   MemoryInfo (*memory_info)(int index);
-  void (*device_synchronize)(int index);  ///< Waits only; errors of host tasks are taken with `take_error`.
+  void (*device_synchronize)(
+      int index);  ///< Waits only; errors of host tasks are taken with `take_error`.
 
   // Memory of device `index`.
-  void* (*malloc)(int index, std::size_t bytes);  ///< Null or an `Error` when there is not enough memory.
-  void (*free)(int index, void* data);            ///< After all work of the device.
-  void* (*malloc_async)(int index, std::size_t bytes, void* stream);  ///< Optional. Default: `malloc`.
-  void (*free_async)(int index, void* data, void* stream);            ///< Optional. Default: synchronise, `free`.
-  void* (*malloc_host)(std::size_t bytes);  ///< Optional, with `free_host`. Default: ordinary aligned memory.
-  void (*free_host)(void* data);            ///< Optional.
+  void* (*malloc)(int index,
+                  std::size_t bytes);   ///< Null or an `Error` when there is not enough memory.
+  void (*free)(int index, void* data);  ///< After all work of the device.
+  void* (*malloc_async)(int index, std::size_t bytes,
+                        void* stream);  ///< Optional. Default: `malloc`.
+  void (*free_async)(int index, void* data,
+                     void* stream);  ///< Optional. Default: synchronise, `free`.
+  void* (*malloc_host)(
+      std::size_t bytes);         ///< Optional, with `free_host`. Default: ordinary aligned memory.
+  void (*free_host)(void* data);  ///< Optional.
 
   // Copies and fills. A host-task backend gives the first, a native one the other four.
-  /// Checks that [data, data + bytes) is device memory (or host memory, if `on_device` is false) and translates it.
+  /// Checks that [data, data + bytes) is device memory (or host memory, if `on_device` is false)
+  /// and translates it.
   HostRange (*task_range)(Function function, const void* data, std::size_t bytes, bool on_device);
   void (*memcpy)(void* target, const void* source, std::size_t bytes, MemcpyKind kind);
-  void (*memcpy_async)(void* target, const void* source, std::size_t bytes, MemcpyKind kind, void* stream);
+  void (*memcpy_async)(void* target, const void* source, std::size_t bytes, MemcpyKind kind,
+                       void* stream);
   void (*memset)(void* data, int value, std::size_t bytes);
   void (*memset_async)(void* data, int value, std::size_t bytes, void* stream);
 
@@ -81,10 +93,11 @@ struct Backend {
   void (*stream_destroy)(void* stream);  ///< Queued work is done first. Must not throw.
   bool (*stream_query)(void* stream);
   void (*stream_synchronize)(void* stream);  ///< Waits only.
-  /// Optional: takes the first exception of a host task on the stream, once. Default: there is none.
+  /// Optional: takes the first exception of a host task on the stream, once. Default: there is
+  /// none.
   std::exception_ptr (*take_error)(void* stream);
-  void* (*stream_native_handle)(void* stream);             ///< Optional. Default: null.
-  void* (*stream_from_native)(int index, void* native);    ///< Optional. Default: not supported.
+  void* (*stream_native_handle)(void* stream);           ///< Optional. Default: null.
+  void* (*stream_from_native)(int index, void* native);  ///< Optional. Default: not supported.
 
   // Events. The core has checked that an event is recorded where that matters.
   void* (*event_create)(int index, EventOptions options);
@@ -112,7 +125,9 @@ struct Backend {
   void (*graph_destroy)(void* graph);      ///< Must not throw.
   void (*graph_exec_destroy)(void* exec);  ///< Must not throw.
 
-  bool has(Capability capability) const noexcept { return (capabilities >> static_cast<int>(capability) & 1u) != 0; }
+  bool has(Capability capability) const noexcept {
+    return (capabilities >> static_cast<int>(capability) & 1u) != 0;
+  }
   bool runs_host_tasks() const noexcept { return enqueue != nullptr; }
 };
 

@@ -12,12 +12,13 @@ struct TypeRow {
   std::uint8_t dlpack_code;  // DLDataTypeCode
 };
 
-// In the order of `DataType`. DLPack codes: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 10 float8_e4m3fn,
-// 12 float8_e5m2.
+// In the order of `DataType`. DLPack codes: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 10
+// float8_e4m3fn, 12 float8_e5m2.
 constexpr TypeRow kRows[kDataTypeCount] = {
-    {"bool", 6},     {"int8", 0},     {"int16", 0},     {"int32", 0},          {"int64", 0},      {"uint8", 1},
-    {"uint16", 1},   {"uint32", 1},   {"uint64", 1},    {"float16", 2},        {"bfloat16", 4},   {"float32", 2},
-    {"float64", 2},  {"complex64", 5}, {"complex128", 5}, {"float8_e4m3fn", 10}, {"float8_e5m2", 12},
+    {"bool", 6},           {"int8", 0},         {"int16", 0},   {"int32", 0},     {"int64", 0},
+    {"uint8", 1},          {"uint16", 1},       {"uint32", 1},  {"uint64", 1},    {"float16", 2},
+    {"bfloat16", 4},       {"float32", 2},      {"float64", 2}, {"complex64", 5}, {"complex128", 5},
+    {"float8_e4m3fn", 10}, {"float8_e5m2", 12},
 };
 
 }  // namespace
@@ -41,13 +42,15 @@ DlpackDataType ToDlpack(DataType dtype) {
     throw Error(ErrorCode::kTypeMismatch, "ToDlpack", "",
                 "value " + std::to_string(static_cast<int>(dtype)) + " is not a data type");
   }
-  return {kRows[static_cast<int>(dtype)].dlpack_code, static_cast<std::uint8_t>(8 * DataTypeSize(dtype)), 1};
+  return {kRows[static_cast<int>(dtype)].dlpack_code,
+          static_cast<std::uint8_t>(8 * DataTypeSize(dtype)), 1};
 }
 
 std::optional<DataType> FromDlpack(DlpackDataType dtype) noexcept {
   for (int i = 0; i < kDataTypeCount; ++i) {
     const DataType candidate = static_cast<DataType>(i);
-    if (dtype == DlpackDataType{kRows[i].dlpack_code, static_cast<std::uint8_t>(8 * DataTypeSize(candidate)), 1}) {
+    if (dtype == DlpackDataType{kRows[i].dlpack_code,
+                                static_cast<std::uint8_t>(8 * DataTypeSize(candidate)), 1}) {
       return candidate;
     }
   }

@@ -15,17 +15,19 @@ struct TypeNames {
 };
 
 constexpr TypeNames kTypeNames[Device::kTypeCount] = {
-    {"cpu", "cpu"},    {"nvidia", "cuda"},   {"iluvatar", "cuda"}, {"hygon", "cuda"}, {"thead", "cuda"},
-    {"metax", "cuda"}, {"cambricon", "mlu"}, {"moore", "musa"},    {"ascend", "npu"}, {"sim", "infini"},
+    {"cpu", "cpu"},    {"nvidia", "cuda"}, {"iluvatar", "cuda"}, {"hygon", "cuda"},
+    {"thead", "cuda"}, {"metax", "cuda"},  {"cambricon", "mlu"}, {"moore", "musa"},
+    {"ascend", "npu"}, {"sim", "infini"},
 };
 
 [[noreturn]] void FailParse(std::string_view text, std::string_view reason) {
   std::string names;
-  for (const TypeNames& row : kTypeNames) names.append(names.empty() ? "" : ", ").append(row.platform);
+  for (const TypeNames& row : kTypeNames)
+    names.append(names.empty() ? "" : ", ").append(row.platform);
   throw Error(ErrorCode::kInvalidArgument, "Device::Parse", "",
               "cannot read \"" + std::string(text) + "\" as a device: " + std::string(reason) +
-                  "; expected a name with an optional index, such as \"cpu\" or \"nvidia:0\", of " + names +
-                  " or PyTorch's cuda, musa, mlu, npu, infini");
+                  "; expected a name with an optional index, such as \"cpu\" or \"nvidia:0\", of " +
+                  names + " or PyTorch's cuda, musa, mlu, npu, infini");
 }
 
 Device::Type ParseType(std::string_view name, std::string_view text) {
@@ -35,7 +37,8 @@ Device::Type ParseType(std::string_view name, std::string_view text) {
     if (name == DeviceTypeTorchName(backend->type)) return backend->type;
   }
   for (int i = 0; i < Device::kTypeCount; ++i) {
-    if (name == kTypeNames[i].platform || name == kTypeNames[i].torch) return static_cast<Device::Type>(i);
+    if (name == kTypeNames[i].platform || name == kTypeNames[i].torch)
+      return static_cast<Device::Type>(i);
   }
   FailParse(text, "the name is unknown");
 }
@@ -65,6 +68,8 @@ Device Device::Parse(std::string_view text) {
   return Device(type, index);
 }
 
-std::string Device::ToString() const { return std::string(DeviceTypeName(type_)) + ":" + std::to_string(index_); }
+std::string Device::ToString() const {
+  return std::string(DeviceTypeName(type_)) + ":" + std::to_string(index_);
+}
 
 }  // namespace infini::rt

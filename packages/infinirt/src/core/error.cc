@@ -9,9 +9,11 @@ struct Error::Text {
   std::string what;
 };
 
-Error::Error(ErrorCode code, std::string_view function, std::string_view device, std::string_view message)
+Error::Error(ErrorCode code, std::string_view function, std::string_view device,
+             std::string_view message)
     : code_(code) {
-  Text text{std::string(function), std::string(device), std::string(message), std::string(function)};
+  Text text{std::string(function), std::string(device), std::string(message),
+            std::string(function)};
   if (!text.device.empty()) text.what.append(" on ").append(text.device);
   text.what.append(": ").append(text.message);
   text_ = std::make_shared<const Text>(std::move(text));

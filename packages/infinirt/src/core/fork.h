@@ -6,8 +6,9 @@
 
 namespace infini::rt {
 
-/// Makes fork() hold `mutex`, so that the child never finds it locked by a thread that it does not have. `mutex` must
-/// live as long as the process. Mutexes are taken in the order of registration; code that nests them keeps it.
+/// Makes fork() hold `mutex`, so that the child never finds it locked by a thread that it does not
+/// have. `mutex` must live as long as the process. Mutexes are taken in the order of registration;
+/// code that nests them keeps it.
 void RegisterForkMutex(std::mutex* mutex);
 
 /// Returns whether this process was forked after the library was loaded.

@@ -29,8 +29,8 @@ DeviceGuard::~DeviceGuard() {
   try {
     if (previous_index_ != device_.index()) SetCurrentDeviceIndex(backend, previous_index_);
   } catch (const Error&) {
-    // Only a device runtime that has broken down refuses a valid index; every later call reports that, and a destructor
-    // has nobody to tell.
+    // Only a device runtime that has broken down refuses a valid index; every later call reports
+    // that, and a destructor has nobody to tell.
   }
   SelectBackendTable(*FindBackend(previous_backend_));
 }

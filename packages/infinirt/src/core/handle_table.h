@@ -17,11 +17,12 @@
 
 namespace infini::rt {
 
-/// Owns objects of one kind behind 64-bit identifiers (generation in the upper half, slot number plus one in the lower).
+/// Owns objects of one kind behind 64-bit identifiers (generation in the upper half, slot number
+/// plus one in the lower).
 ///
-/// Look-up takes no lock and is safe against a concurrent removal: `Use` keeps the object from being handed out by
-/// `Remove`, which waits for the uses that are under way. Slots are reused, never freed, so a stale identifier always
-/// meets a slot and is recognised by its generation.
+/// Look-up takes no lock and is safe against a concurrent removal: `Use` keeps the object from
+/// being handed out by `Remove`, which waits for the uses that are under way. Slots are reused,
+/// never freed, so a stale identifier always meets a slot and is recognised by its generation.
 template <typename T>
 class HandleTable {
   struct Slot {
@@ -87,7 +88,8 @@ class HandleTable {
     slot->users.fetch_add(1, std::memory_order_seq_cst);
     Use use(slot);
     const std::uint32_t generation = static_cast<std::uint32_t>(id >> 32);
-    if ((generation & 1u) == 0 || slot->generation.load(std::memory_order_seq_cst) != generation) return Use();
+    if ((generation & 1u) == 0 || slot->generation.load(std::memory_order_seq_cst) != generation)
+      return Use();
     return use;
   }
 
@@ -97,10 +99,12 @@ class HandleTable {
     Slot* const slot = SlotAt(index);
     std::uint32_t generation = static_cast<std::uint32_t>(id >> 32);
     if (slot == nullptr || (generation & 1u) == 0 ||
-        !slot->generation.compare_exchange_strong(generation, generation + 1, std::memory_order_seq_cst)) {
+        !slot->generation.compare_exchange_strong(generation, generation + 1,
+                                                  std::memory_order_seq_cst)) {
       return nullptr;
     }
-    while (slot->users.load(std::memory_order_seq_cst) != 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    while (slot->users.load(std::memory_order_seq_cst) != 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
     std::unique_ptr<T> object = std::move(slot->object);
     const std::scoped_lock lock(mutex_);
     free_.push_back(index);

@@ -10,7 +10,8 @@
 
 namespace infini::rt {
 
-/// Functions and the bytes of their arguments, one after another in one block, so that a replay is one tight loop.
+/// Functions and the bytes of their arguments, one after another in one block, so that a replay is
+/// one tight loop.
 class HostGraph {
  public:
   /// Adds a call of `function` with a copy of `size` bytes at `arguments`.

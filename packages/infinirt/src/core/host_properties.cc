@@ -10,7 +10,8 @@
 namespace infini::rt {
 namespace {
 
-/// Returns the text after "key<spaces>:" in a file of such lines; empty when the file or the key is missing.
+/// Returns the text after "key<spaces>:" in a file of such lines; empty when the file or the key is
+/// missing.
 std::string ReadField(const char* path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

@@ -15,8 +15,8 @@ void FillTask::Run(const void* arguments) {
   std::memset(task.data, task.value, task.bytes);
 }
 
-void EnqueueHostTask(const Backend& backend, StreamUse stream, Capture* capture, HostFunction function,
-                     const void* arguments, std::size_t size) {
+void EnqueueHostTask(const Backend& backend, StreamUse stream, Capture* capture,
+                     HostFunction function, const void* arguments, std::size_t size) {
   if (capture != nullptr) {
     capture->tasks.Append(function, arguments, size);
     return;

@@ -25,10 +25,10 @@ struct FillTask {
   static void Run(const void* arguments);
 };
 
-/// Records `function` into `capture`, or has a host-task backend run it on `stream` if there is none. The stream may
-/// be destroyed by a task that runs directly, so the look-up ends before.
-void EnqueueHostTask(const Backend& backend, StreamUse stream, Capture* capture, HostFunction function,
-                     const void* arguments, std::size_t size);
+/// Records `function` into `capture`, or has a host-task backend run it on `stream` if there is
+/// none. The stream may be destroyed by a task that runs directly, so the look-up ends before.
+void EnqueueHostTask(const Backend& backend, StreamUse stream, Capture* capture,
+                     HostFunction function, const void* arguments, std::size_t size);
 
 }  // namespace infini::rt
 

@@ -1,5 +1,6 @@
-// Parallel loops on the GNU OpenMP runtime, entered directly: the library that PyTorch loads under the same SONAME, so
-// both share one pool of threads, whatever compiler built this file. Work is partitioned here, not by the runtime.
+// Parallel loops on the GNU OpenMP runtime, entered directly: the library that PyTorch loads under
+// the same SONAME, so both share one pool of threads, whatever compiler built this file. Work is
+// partitioned here, not by the runtime.
 #include "infini/rt/parallel.h"
 
 #include <algorithm>
@@ -77,7 +78,9 @@ struct Region {
   }
 };
 
-bool MustRunInline() { return in_parallel || thread_state.runs_host_task || InForkedChild() || omp_in_parallel() != 0; }
+bool MustRunInline() {
+  return in_parallel || thread_state.runs_host_task || InForkedChild() || omp_in_parallel() != 0;
+}
 
 }  // namespace
 
@@ -95,7 +98,8 @@ void ParallelFor(std::int64_t n, std::int64_t grain, internal::RangeFunction fun
   const std::int64_t chunks = (n - 1) / grain + 1;
   Region region{n, grain, function};
   INFINI_RT_RELEASE(&region.begun);
-  GOMP_parallel(&Region::RunThread, &region, static_cast<unsigned>(std::min<std::int64_t>(chunks, GetNumThreads())), 0);
+  GOMP_parallel(&Region::RunThread, &region,
+                static_cast<unsigned>(std::min<std::int64_t>(chunks, GetNumThreads())), 0);
   INFINI_RT_ACQUIRE(&region.ended);
   if (region.error != nullptr) std::rethrow_exception(region.error);
 }

@@ -10,7 +10,8 @@ constexpr std::uint64_t kDefaultStreamMark = std::uint64_t{1} << 63;
 
 std::string NotCaptured(Function function) {
   return std::string(FunctionName(function)) +
-         " cannot be captured; the capture is spoilt: end it with StreamEndCapture, then make the call outside";
+         " cannot be captured; the capture is spoilt: end it with StreamEndCapture, then make the "
+         "call outside";
 }
 
 }  // namespace
@@ -53,10 +54,13 @@ StreamUse ResolveStream(Function function, const Backend& backend, Stream stream
 }
 
 Stream DefaultStreamHandle(const Backend& backend, int device) {
-  return {kDefaultStreamMark | static_cast<std::uint64_t>(backend.type) << 32 | static_cast<std::uint32_t>(device)};
+  return {kDefaultStreamMark | static_cast<std::uint64_t>(backend.type) << 32 |
+          static_cast<std::uint32_t>(device)};
 }
 
-bool IsDefaultStream(Stream stream) { return stream.id == 0 || (stream.id & kDefaultStreamMark) != 0; }
+bool IsDefaultStream(Stream stream) {
+  return stream.id == 0 || (stream.id & kDefaultStreamMark) != 0;
+}
 
 Capture* CaptureOf(Function function, const Backend& backend, const StreamUse& stream) {
   if (!stream.record) return nullptr;
@@ -64,12 +68,14 @@ Capture* CaptureOf(Function function, const Backend& backend, const StreamUse& s
   if (owner == 0) return nullptr;
   if (owner != ThreadToken()) {
     Fail(ErrorCode::kInvalidState, function, backend, stream.device,
-         "another thread is capturing the stream; use a stream of your own or wait for StreamEndCapture there");
+         "another thread is capturing the stream; use a stream of your own or wait for "
+         "StreamEndCapture there");
   }
   Capture& capture = *stream.record->capture;
   if (!capture.spoilt_by.empty()) {
     Fail(ErrorCode::kInvalidState, function, backend, stream.device,
-         "the capture of the stream was spoilt by " + capture.spoilt_by + "; end it with StreamEndCapture");
+         "the capture of the stream was spoilt by " + capture.spoilt_by +
+             "; end it with StreamEndCapture");
   }
   return &capture;
 }

@@ -15,9 +15,9 @@ namespace infini::rt {
 
 /// A recording in progress. Only the thread that began it touches it.
 struct Capture {
-  HostGraph tasks;       // of a host-task backend
-  KeepAlive keep_alive;  // of a native backend
-  std::string spoilt_by; // the call that could not be captured; empty while the recording is sound
+  HostGraph tasks;        // of a host-task backend
+  KeepAlive keep_alive;   // of a native backend
+  std::string spoilt_by;  // the call that could not be captured; empty while the recording is sound
 };
 
 /// A created (not default) stream.
@@ -25,7 +25,8 @@ struct StreamRecord {
   const Backend* backend;
   int device;
   void* native;
-  std::atomic<std::uint64_t> capture_owner{0};  // token of the capturing thread; 0 when nobody captures
+  std::atomic<std::uint64_t> capture_owner{
+      0};  // token of the capturing thread; 0 when nobody captures
   std::unique_ptr<Capture> capture;
 };
 
@@ -47,17 +48,20 @@ Stream DefaultStreamHandle(const Backend& backend, int device);
 /// Returns whether `stream` names a default stream.
 bool IsDefaultStream(Stream stream);
 
-/// Makes `stream` current again in the calling thread at the end of a scope; the default stream if it is gone.
+/// Makes `stream` current again in the calling thread at the end of a scope; the default stream if
+/// it is gone.
 void RestoreCurrentStream(const Backend& backend, int device, Stream stream) noexcept;
 
-/// For a call that queues work on `stream`: returns the capture to record into, or null to run. Throws `Error`
-/// when another thread is capturing the stream.
+/// For a call that queues work on `stream`: returns the capture to record into, or null to run.
+/// Throws `Error` when another thread is capturing the stream.
 Capture* CaptureOf(Function function, const Backend& backend, const StreamUse& stream);
 
-/// Throws `Error` and spoils the recordings when the calling thread is capturing: `function` cannot be captured.
+/// Throws `Error` and spoils the recordings when the calling thread is capturing: `function` cannot
+/// be captured.
 void RefuseDuringCapture(Function function, const Backend& backend);
 
-/// Throws `Error` and spoils the recording when `stream` is being captured: `function` cannot be captured.
+/// Throws `Error` and spoils the recording when `stream` is being captured: `function` cannot be
+/// captured.
 void RefuseOnCapturedStream(Function function, const Backend& backend, const StreamUse& stream);
 
 /// Takes the stored error of a host task on `native` and raises it.

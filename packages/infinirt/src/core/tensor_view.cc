@@ -12,7 +12,8 @@ namespace {
 
 std::string ListText(std::span<const std::int64_t> values) {
   std::string text = "[";
-  for (std::size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(values[i]);
   return text + "]";
 }
 
@@ -22,13 +23,16 @@ std::string ListText(std::span<const std::int64_t> values) {
 
 }  // namespace
 
-void TensorView::InitializeSlow(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
+void TensorView::InitializeSlow(std::span<const std::int64_t> shape,
+                                std::span<const std::int64_t> strides) {
   if (shape.size() != strides.size()) {
-    FailView(ErrorCode::kInvalidArgument, "shape " + ListText(shape) + " has " + std::to_string(shape.size()) +
-                                              " dimensions but strides " + ListText(strides) + " have " +
-                                              std::to_string(strides.size()) + "; give one stride for each size");
+    FailView(ErrorCode::kInvalidArgument,
+             "shape " + ListText(shape) + " has " + std::to_string(shape.size()) +
+                 " dimensions but strides " + ListText(strides) + " have " +
+                 std::to_string(strides.size()) + "; give one stride for each size");
   }
-  if (!IsSound(data_, shape.data(), strides.data(), rank_, dtype_)) ThrowUnsound(data_, shape, strides, dtype_);
+  if (!IsSound(data_, shape.data(), strides.data(), rank_, dtype_))
+    ThrowUnsound(data_, shape, strides, dtype_);
   heap_ = new std::int64_t[2 * shape.size()];
   std::copy(shape.begin(), shape.end(), heap_);
   std::copy(strides.begin(), strides.end(), heap_ + shape.size());
@@ -39,7 +43,8 @@ void TensorView::InitializeSlow(std::span<const std::int64_t> shape) {
   std::int64_t stride = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {
     strides[i] = stride;
-    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[i], 1), &stride)) stride = INT64_MAX;
+    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[i], 1), &stride))
+      stride = INT64_MAX;
   }
   InitializeSlow(shape, strides);
 }
@@ -60,31 +65,39 @@ void TensorView::ReleaseSlow() noexcept { delete[] heap_; }
 void TensorView::ThrowUnsound(const void* data, std::span<const std::int64_t> shape,
                               std::span<const std::int64_t> strides, DataType dtype) {
   if (!IsValid(dtype)) {
-    FailView(ErrorCode::kTypeMismatch, "value " + std::to_string(static_cast<int>(dtype)) + " is not a data type");
+    FailView(ErrorCode::kTypeMismatch,
+             "value " + std::to_string(static_cast<int>(dtype)) + " is not a data type");
   }
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] < 0) {
-      FailView(ErrorCode::kInvalidArgument, "size " + std::to_string(shape[i]) + " of dimension " + std::to_string(i) +
-                                                " in shape " + ListText(shape) + " is negative");
+      FailView(ErrorCode::kInvalidArgument, "size " + std::to_string(shape[i]) + " of dimension " +
+                                                std::to_string(i) + " in shape " + ListText(shape) +
+                                                " is negative");
     }
   }
-  if (data == nullptr && IsSound(&dtype, shape.data(), strides.data(), static_cast<int>(shape.size()), dtype)) {
+  if (data == nullptr &&
+      IsSound(&dtype, shape.data(), strides.data(), static_cast<int>(shape.size()), dtype)) {
     FailView(ErrorCode::kInvalidArgument,
-             "data is null but shape " + ListText(shape) + " has elements; pass the address of the first element");
+             "data is null but shape " + ListText(shape) +
+                 " has elements; pass the address of the first element");
   }
-  FailView(ErrorCode::kInvalidArgument, "shape " + ListText(shape) + " with strides " + ListText(strides) + " of " +
-                                            DataTypeName(dtype) + " spans more than 2^63 - 1 bytes");
+  FailView(ErrorCode::kInvalidArgument, "shape " + ListText(shape) + " with strides " +
+                                            ListText(strides) + " of " + DataTypeName(dtype) +
+                                            " spans more than 2^63 - 1 bytes");
 }
 
 void TensorView::ThrowBadDimension(int dim) const {
   FailView(ErrorCode::kIndexOutOfRange,
            "dimension " + std::to_string(dim) + " is out of range for shape " + ListText(shape()) +
-               (rank_ == 0 ? "" : "; expected " + std::to_string(-rank_) + " to " + std::to_string(rank_ - 1)));
+               (rank_ == 0
+                    ? ""
+                    : "; expected " + std::to_string(-rank_) + " to " + std::to_string(rank_ - 1)));
 }
 
 bool TensorView::is_non_overlapping_and_dense() const {
   if (is_contiguous()) return true;
-  std::vector<std::pair<std::int64_t, std::int64_t>> dims;  // (stride, size) of dimensions that move
+  std::vector<std::pair<std::int64_t, std::int64_t>>
+      dims;  // (stride, size) of dimensions that move
   for (int i = 0; i < rank_; ++i) {
     if (sizes()[i] != 1) dims.emplace_back(steps()[i], sizes()[i]);
   }
@@ -99,7 +112,8 @@ bool TensorView::is_non_overlapping_and_dense() const {
 
 bool TensorView::may_overlap_itself() const {
   if (is_contiguous()) return false;
-  std::vector<std::pair<std::int64_t, std::int64_t>> dims;  // (absolute stride, size) of dimensions that move
+  std::vector<std::pair<std::int64_t, std::int64_t>>
+      dims;  // (absolute stride, size) of dimensions that move
   for (int i = 0; i < rank_; ++i) {
     if (sizes()[i] != 1) dims.emplace_back(steps()[i] < 0 ? -steps()[i] : steps()[i], sizes()[i]);
   }
@@ -131,13 +145,16 @@ bool TensorView::may_overlap(const TensorView& other) const noexcept {
   const ByteRange a = byte_range();
   const ByteRange b = other.byte_range();
   // As integers: the two may belong to different objects.
-  const auto address = [](const std::byte* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
+  const auto address = [](const std::byte* pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer);
+  };
   return a.begin != nullptr && b.begin != nullptr && address(a.begin) < address(b.end) &&
          address(b.begin) < address(a.end);
 }
 
 std::string TensorView::ToString() const {
-  std::string text = std::string(DataTypeName(dtype_)) + ListText(shape()) + " on " + device_.ToString();
+  std::string text =
+      std::string(DataTypeName(dtype_)) + ListText(shape()) + " on " + device_.ToString();
   if (!is_contiguous()) text += ", strides " + ListText(strides());
   return text;
 }

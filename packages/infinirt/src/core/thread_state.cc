@@ -54,17 +54,20 @@ const Backend& EnterQuery(Function function) {
 void CheckUsable(Function function, const Backend& backend) {
   if (thread_state.runs_host_task) {
     Fail(ErrorCode::kInvalidState, function, backend,
-         "a host task of an asynchronous stream cannot call the runtime; queue the work from the thread that owns the "
+         "a host task of an asynchronous stream cannot call the runtime; queue the work from the "
+         "thread that owns the "
          "stream");
   }
   if (!backend.survives_fork) {
     const auto type = static_cast<std::size_t>(backend.type);
     if (backend_lost_by_fork[type].load(std::memory_order_relaxed)) {
       Fail(ErrorCode::kInvalidState, function, backend,
-           "this process was forked after its parent had used the device; start workers with the 'spawn' method "
+           "this process was forked after its parent had used the device; start workers with the "
+           "'spawn' method "
            "instead of fork");
     }
-    if (!backend_used[type].load(std::memory_order_relaxed)) backend_used[type].store(true, std::memory_order_relaxed);
+    if (!backend_used[type].load(std::memory_order_relaxed))
+      backend_used[type].store(true, std::memory_order_relaxed);
   }
 }
 
@@ -92,13 +95,17 @@ void CheckDeviceIndex(Function function, const Backend& backend, int index) {
   const int count = backend.device_count();
   if (index >= 0 && index < count) return;
   const std::string name = DeviceTypeName(backend.type);
-  if (count == 0) Fail(ErrorCode::kIndexOutOfRange, function, backend, "there is no device of this backend");
+  if (count == 0)
+    Fail(ErrorCode::kIndexOutOfRange, function, backend, "there is no device of this backend");
   Fail(ErrorCode::kIndexOutOfRange, function, backend,
-       "device index " + std::to_string(index) + " is out of range; the backend has " + std::to_string(count) +
-           (count == 1 ? " device, so only index 0 exists" : " devices, so indices end at " + std::to_string(count - 1)));
+       "device index " + std::to_string(index) + " is out of range; the backend has " +
+           std::to_string(count) +
+           (count == 1 ? " device, so only index 0 exists"
+                       : " devices, so indices end at " + std::to_string(count - 1)));
 }
 
-void Fail(ErrorCode code, Function function, const Backend& backend, int index, std::string_view message) {
+void Fail(ErrorCode code, Function function, const Backend& backend, int index,
+          std::string_view message) {
   throw Error(code, FunctionName(function), Device(backend.type, index).ToString(), message);
 }
 

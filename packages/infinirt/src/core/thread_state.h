@@ -15,10 +15,11 @@ namespace infini::rt {
 struct ThreadState {
   const Backend* backend;  // null until the thread selects or first uses one
   std::uint64_t generation = 1;
-  std::array<std::int32_t, Device::kTypeCount> device{};  // current device of backends that leave it to the core
-  std::uint64_t token = 0;                                // identity of the thread; 0 until `ThreadToken` gives one
-  int captures = 0;                                       // captures that this thread may be recording
-  bool runs_host_task = false;                            // the thread is a worker of an asynchronous backend
+  std::array<std::int32_t, Device::kTypeCount>
+      device{};                 // current device of backends that leave it to the core
+  std::uint64_t token = 0;      // identity of the thread; 0 until `ThreadToken` gives one
+  int captures = 0;             // captures that this thread may be recording
+  bool runs_host_task = false;  // the thread is a worker of an asynchronous backend
 };
 
 extern constinit thread_local ThreadState thread_state;
@@ -32,14 +33,16 @@ const Backend& SelectedBackendTable();
 /// Makes `backend` the calling thread's backend.
 void SelectBackendTable(const Backend& backend) noexcept;
 
-/// The check that all runtime functions share. Throws `Error` in a host task of an asynchronous backend and in a child
-/// whose parent used a backend that does not survive fork.
+/// The check that all runtime functions share. Throws `Error` in a host task of an asynchronous
+/// backend and in a child whose parent used a backend that does not survive fork.
 void CheckUsable(Function function, const Backend& backend);
 
-/// Entry of a runtime function: returns the selected backend after `CheckUsable` and the backend's `on_call`.
+/// Entry of a runtime function: returns the selected backend after `CheckUsable` and the backend's
+/// `on_call`.
 const Backend& Enter(Function function);
 
-/// As `Enter` for a function that reads or changes nothing on the device, and so is allowed after fork.
+/// As `Enter` for a function that reads or changes nothing on the device, and so is allowed after
+/// fork.
 const Backend& EnterQuery(Function function);
 
 /// Returns the index of the calling thread's current device.
@@ -52,10 +55,12 @@ void SetCurrentDeviceIndex(const Backend& backend, int index);
 void CheckDeviceIndex(Function function, const Backend& backend, int index);
 
 /// Throws an `Error` of `function` on device `index` of `backend`.
-[[noreturn]] void Fail(ErrorCode code, Function function, const Backend& backend, int index, std::string_view message);
+[[noreturn]] void Fail(ErrorCode code, Function function, const Backend& backend, int index,
+                       std::string_view message);
 
 /// Throws an `Error` of `function` on the family of `backend`.
-[[noreturn]] void Fail(ErrorCode code, Function function, const Backend& backend, std::string_view message);
+[[noreturn]] void Fail(ErrorCode code, Function function, const Backend& backend,
+                       std::string_view message);
 
 /// Called in a forked child: backends that were used and do not survive fork refuse from now on.
 void MarkBackendsForked() noexcept;

@@ -30,7 +30,8 @@ using EventUse = HandleTable<EventState>::Use;
 EventUse ResolveEvent(Function function, const Backend& backend, Event event) {
   EventUse use = EventTable().Find(event.id);
   if (!use) {
-    Fail(ErrorCode::kInvalidArgument, function, backend, "the event does not exist: it was destroyed or never created");
+    Fail(ErrorCode::kInvalidArgument, function, backend,
+         "the event does not exist: it was destroyed or never created");
   }
   if (use->backend != &backend) {
     Fail(ErrorCode::kInvalidArgument, function, backend,
@@ -43,8 +44,8 @@ EventUse ResolveEvent(Function function, const Backend& backend, Event event) {
 void CheckOption(const Backend& backend, bool wanted, Capability capability, const char* option) {
   if (wanted && !backend.has(capability)) {
     Fail(ErrorCode::kNotSupported, Function::kEventCreate, backend,
-         std::string("events with ") + option + " = true need the capability " + CapabilityName(capability) +
-             ", which this backend lacks");
+         std::string("events with ") + option + " = true need the capability " +
+             CapabilityName(capability) + ", which this backend lacks");
   }
 }
 
@@ -83,7 +84,8 @@ Event EventCreate(EventOptions options) {
   const std::uint64_t id = EventTable().Insert(std::move(record));
   if (id == 0) {
     backend.event_destroy(native);
-    Fail(ErrorCode::kOutOfMemory, Function::kEventCreate, backend, device, "too many live events; destroy some");
+    Fail(ErrorCode::kOutOfMemory, Function::kEventCreate, backend, device,
+         "too many live events; destroy some");
   }
   return {id};
 }
@@ -93,7 +95,8 @@ void EventDestroy(Event event) {
   ResolveEvent(Function::kEventDestroy, backend, event);
   const std::unique_ptr<EventState> record = EventTable().Remove(event.id);
   if (record == nullptr) {
-    Fail(ErrorCode::kInvalidArgument, Function::kEventDestroy, backend, "another thread destroyed the event just now");
+    Fail(ErrorCode::kInvalidArgument, Function::kEventDestroy, backend,
+         "another thread destroyed the event just now");
   }
   backend.event_destroy(record->native);
 }
@@ -104,8 +107,9 @@ void EventRecord(Event event, Stream stream) {
   const StreamUse on = ResolveStream(Function::kEventRecord, backend, stream);
   if (use->device != on.device) {
     Fail(ErrorCode::kInvalidArgument, Function::kEventRecord, backend, on.device,
-         "the event was created on device " + std::to_string(use->device) + " but the stream is on device " +
-             std::to_string(on.device) + "; create the event on the stream's device");
+         "the event was created on device " + std::to_string(use->device) +
+             " but the stream is on device " + std::to_string(on.device) +
+             "; create the event on the stream's device");
   }
   RefuseOnCapturedStream(Function::kEventRecord, backend, on);
   backend.event_record(use->native, on.native);
@@ -131,7 +135,8 @@ void StreamWaitEvent(Stream stream, Event event) {
   const EventUse use = ResolveEvent(Function::kStreamWaitEvent, backend, event);
   const StreamUse on = ResolveStream(Function::kStreamWaitEvent, backend, stream);
   RefuseOnCapturedStream(Function::kStreamWaitEvent, backend, on);
-  if (use->recorded.load(std::memory_order_acquire)) backend.stream_wait_event(on.native, use->native);
+  if (use->recorded.load(std::memory_order_acquire))
+    backend.stream_wait_event(on.native, use->native);
 }
 
 float EventElapsedTime(Event start, Event end) {

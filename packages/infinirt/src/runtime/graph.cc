@@ -17,7 +17,8 @@ struct Recording {
   const Backend* backend;
   int device;
   std::shared_ptr<const HostGraph> tasks;
-  std::shared_ptr<const KeepAlive> keep_alive;  // before `native`, whose destruction may wait for users of these
+  std::shared_ptr<const KeepAlive>
+      keep_alive;  // before `native`, whose destruction may wait for users of these
   std::shared_ptr<void> native;
 };
 
@@ -35,11 +36,12 @@ HandleTable<GraphExecRecord>& GraphExecTable() {
 }
 
 template <typename Record>
-typename HandleTable<Record>::Use Resolve(Function function, const Backend& backend, HandleTable<Record>& table,
-                                          std::uint64_t id) {
+typename HandleTable<Record>::Use Resolve(Function function, const Backend& backend,
+                                          HandleTable<Record>& table, std::uint64_t id) {
   auto use = table.Find(id);
   if (!use) {
-    Fail(ErrorCode::kInvalidArgument, function, backend, "the graph does not exist: it was destroyed or never created");
+    Fail(ErrorCode::kInvalidArgument, function, backend,
+         "the graph does not exist: it was destroyed or never created");
   }
   if (use->backend != &backend) {
     Fail(ErrorCode::kInvalidArgument, function, backend,
@@ -54,7 +56,8 @@ void Destroy(Function function, HandleTable<Record>& table, std::uint64_t id) {
   const Backend& backend = Enter(function);
   Resolve(function, backend, table, id);
   if (table.Remove(id) == nullptr) {
-    Fail(ErrorCode::kInvalidArgument, function, backend, "another thread destroyed the graph just now");
+    Fail(ErrorCode::kInvalidArgument, function, backend,
+         "another thread destroyed the graph just now");
   }
 }
 
@@ -62,14 +65,17 @@ template <typename Record>
 std::uint64_t InsertOrFail(Function function, const Backend& backend, HandleTable<Record>& table,
                            std::unique_ptr<Record> record) {
   const std::uint64_t id = table.Insert(std::move(record));
-  if (id == 0) Fail(ErrorCode::kOutOfMemory, function, backend, "too many live graphs; destroy some");
+  if (id == 0)
+    Fail(ErrorCode::kOutOfMemory, function, backend, "too many live graphs; destroy some");
   return id;
 }
 
-/// Returns the calling thread's capture of `stream`, sound or spoilt. Throws `Error` when it has none.
+/// Returns the calling thread's capture of `stream`, sound or spoilt. Throws `Error` when it has
+/// none.
 Capture& OwnCapture(const Backend& backend, const StreamUse& stream) {
-  const std::uint64_t owner =
-      stream.record ? stream.record->capture_owner.load(std::memory_order_acquire) : std::uint64_t{0};
+  const std::uint64_t owner = stream.record
+                                  ? stream.record->capture_owner.load(std::memory_order_acquire)
+                                  : std::uint64_t{0};
   if (owner == 0) {
     Fail(ErrorCode::kInvalidState, Function::kStreamEndCapture, backend, stream.device,
          "the stream is not being captured; call StreamBeginCapture first");
@@ -85,7 +91,8 @@ Capture& OwnCapture(const Backend& backend, const StreamUse& stream) {
 
 void LaunchHost(Stream stream, HostFunction function, const void* arguments, std::size_t size) {
   const Backend& backend = Enter(Function::kLaunchHost);
-  if (function == nullptr) Fail(ErrorCode::kInvalidArgument, Function::kLaunchHost, backend, "function is null");
+  if (function == nullptr)
+    Fail(ErrorCode::kInvalidArgument, Function::kLaunchHost, backend, "function is null");
   if (arguments == nullptr && size != 0) {
     Fail(ErrorCode::kInvalidArgument, Function::kLaunchHost, backend,
          "arguments is null but its size is " + std::to_string(size));
@@ -95,7 +102,8 @@ void LaunchHost(Stream stream, HostFunction function, const void* arguments, std
   if (backend.runs_host_tasks()) {
     EnqueueHostTask(backend, std::move(use), capture, function, arguments, size);
   } else {
-    backend.launch_host(use.native, function, arguments, size, capture != nullptr ? &capture->keep_alive : nullptr);
+    backend.launch_host(use.native, function, arguments, size,
+                        capture != nullptr ? &capture->keep_alive : nullptr);
   }
 }
 
@@ -103,7 +111,8 @@ void StreamBeginCapture(Stream stream) {
   const Backend& backend = Enter(Function::kStreamBeginCapture);
   const StreamUse use = ResolveStream(Function::kStreamBeginCapture, backend, stream);
   if (!backend.has(Capability::kGraphCapture)) {
-    Fail(ErrorCode::kNotSupported, Function::kStreamBeginCapture, backend, "this backend cannot capture streams");
+    Fail(ErrorCode::kNotSupported, Function::kStreamBeginCapture, backend,
+         "this backend cannot capture streams");
   }
   if (!use.record) {
     Fail(ErrorCode::kInvalidArgument, Function::kStreamBeginCapture, backend, use.device,
@@ -111,7 +120,8 @@ void StreamBeginCapture(Stream stream) {
   }
   auto capture = std::make_unique<Capture>();
   std::uint64_t nobody = 0;
-  if (!use.record->capture_owner.compare_exchange_strong(nobody, ThreadToken(), std::memory_order_acq_rel)) {
+  if (!use.record->capture_owner.compare_exchange_strong(nobody, ThreadToken(),
+                                                         std::memory_order_acq_rel)) {
     Fail(ErrorCode::kInvalidState, Function::kStreamBeginCapture, backend, use.device,
          "the stream is being captured already; end that capture with StreamEndCapture first");
   }
@@ -133,7 +143,8 @@ Graph StreamEndCapture(Stream stream) {
   // The stream leaves the capture whatever happens below.
   std::shared_ptr<void> native;
   try {
-    if (!backend.runs_host_tasks()) native = {backend.end_capture(use.native), backend.graph_destroy};
+    if (!backend.runs_host_tasks())
+      native = {backend.end_capture(use.native), backend.graph_destroy};
   } catch (...) {
     use.record->capture_owner.store(0, std::memory_order_release);
     --thread_state.captures;
@@ -182,8 +193,8 @@ void GraphLaunch(GraphExec graph, Stream stream) {
   RefuseOnCapturedStream(Function::kGraphLaunch, backend, use);
   if (exec->device != use.device) {
     Fail(ErrorCode::kInvalidArgument, Function::kGraphLaunch, backend, use.device,
-         "the graph was captured on device " + std::to_string(exec->device) + " but the stream is on device " +
-             std::to_string(use.device));
+         "the graph was captured on device " + std::to_string(exec->device) +
+             " but the stream is on device " + std::to_string(use.device));
   }
   if (!backend.runs_host_tasks()) {
     backend.graph_launch(exec->native.get(), use.native);
@@ -202,11 +213,14 @@ void GraphLaunch(GraphExec graph, Stream stream) {
 std::size_t GraphTaskCount(Graph graph) {
   const Backend& backend = Enter(Function::kGraphTaskCount);
   const auto use = Resolve(Function::kGraphTaskCount, backend, GraphTable(), graph.id);
-  return backend.runs_host_tasks() ? use->tasks->task_count() : backend.graph_task_count(use->native.get());
+  return backend.runs_host_tasks() ? use->tasks->task_count()
+                                   : backend.graph_task_count(use->native.get());
 }
 
 void GraphDestroy(Graph graph) { Destroy(Function::kGraphDestroy, GraphTable(), graph.id); }
 
-void GraphExecDestroy(GraphExec graph) { Destroy(Function::kGraphExecDestroy, GraphExecTable(), graph.id); }
+void GraphExecDestroy(GraphExec graph) {
+  Destroy(Function::kGraphExecDestroy, GraphExecTable(), graph.id);
+}
 
 }  // namespace infini::rt::runtime

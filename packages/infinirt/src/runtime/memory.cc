@@ -23,18 +23,21 @@ int CurrentDevice(Function function, const Backend& backend) {
 void CheckSize(Function function, const Backend& backend, std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(INT64_MAX)) {
     Fail(ErrorCode::kInvalidArgument, function, backend,
-         "size " + std::to_string(bytes) + " exceeds 2^63 - 1 bytes; was it computed from a negative number?");
+         "size " + std::to_string(bytes) +
+             " exceeds 2^63 - 1 bytes; was it computed from a negative number?");
   }
 }
 
-void CheckRange(Function function, const Backend& backend, const char* name, const void* data, std::size_t bytes) {
+void CheckRange(Function function, const Backend& backend, const char* name, const void* data,
+                std::size_t bytes) {
   if (data == nullptr) {
     Fail(ErrorCode::kInvalidArgument, function, backend,
          std::string(name) + " is null but " + std::to_string(bytes) + " bytes were asked for");
   }
   if (reinterpret_cast<std::uintptr_t>(data) > UINTPTR_MAX - bytes) {
     Fail(ErrorCode::kInvalidArgument, function, backend,
-         std::string(name) + " plus " + std::to_string(bytes) + " bytes passes the end of the address space");
+         std::string(name) + " plus " + std::to_string(bytes) +
+             " bytes passes the end of the address space");
   }
 }
 
@@ -47,8 +50,8 @@ bool SourceOnDevice(MemcpyKind kind) {
 }
 
 /// Returns whether there is anything to copy. Throws on bad arguments.
-bool CheckCopy(Function function, const Backend& backend, const void* target, const void* source, std::size_t bytes,
-               MemcpyKind kind) {
+bool CheckCopy(Function function, const Backend& backend, const void* target, const void* source,
+               std::size_t bytes, MemcpyKind kind) {
   if (static_cast<int>(kind) > static_cast<int>(MemcpyKind::kDeviceToDevice)) {
     Fail(ErrorCode::kInvalidArgument, function, backend,
          "value " + std::to_string(static_cast<int>(kind)) + " is not a kind of copy");
@@ -68,9 +71,10 @@ bool CheckFill(Function function, const Backend& backend, const void* data, std:
   return true;
 }
 
-/// Runs a checked copy through the host-task entries. Returns whether the caller has to wait for it.
-bool EnqueueCopy(Function function, const Backend& backend, StreamUse stream, Capture* capture, void* target,
-                 const void* source, std::size_t bytes, MemcpyKind kind) {
+/// Runs a checked copy through the host-task entries. Returns whether the caller has to wait for
+/// it.
+bool EnqueueCopy(Function function, const Backend& backend, StreamUse stream, Capture* capture,
+                 void* target, const void* source, std::size_t bytes, MemcpyKind kind) {
   const HostRange to = backend.task_range(function, target, bytes, TargetOnDevice(kind));
   const HostRange from = backend.task_range(function, source, bytes, SourceOnDevice(kind));
   const CopyTask task{to.address, from.address, bytes};
@@ -79,30 +83,36 @@ bool EnqueueCopy(Function function, const Backend& backend, StreamUse stream, Ca
 }
 
 /// Registers a fresh allocation, or gives it back when there is no memory for the record.
-void* Register(const Backend& backend, void* data, const Allocation& allocation, void (*release)(const Allocation&, void*)) {
+void* Register(const Backend& backend, void* data, const Allocation& allocation,
+               void (*release)(const Allocation&, void*)) {
   try {
     Allocations::Instance().Insert(data, allocation);
   } catch (const std::bad_alloc&) {
     release(allocation, data);
-    Fail(ErrorCode::kOutOfMemory, allocation.on_host ? Function::kMallocHost : Function::kMalloc, backend,
-         "no host memory for the record of an allocation");
+    Fail(ErrorCode::kOutOfMemory, allocation.on_host ? Function::kMallocHost : Function::kMalloc,
+         backend, "no host memory for the record of an allocation");
   }
   return data;
 }
 
-void* CheckAllocated(Function function, const Backend& backend, int device, void* data, std::size_t bytes) {
+void* CheckAllocated(Function function, const Backend& backend, int device, void* data,
+                     std::size_t bytes) {
   if (data == nullptr) {
-    Fail(ErrorCode::kOutOfMemory, function, backend, device, "could not allocate " + std::to_string(bytes) + " bytes");
+    Fail(ErrorCode::kOutOfMemory, function, backend, device,
+         "could not allocate " + std::to_string(bytes) + " bytes");
   }
   return data;
 }
 
-Allocation TakeAllocation(Function function, const Backend& backend, const void* data, bool on_host) {
+Allocation TakeAllocation(Function function, const Backend& backend, const void* data,
+                          bool on_host) {
   const auto allocation = Allocations::Instance().Take(data, backend, on_host);
   if (!allocation) {
     Fail(ErrorCode::kInvalidArgument, function, backend,
-         std::string("the pointer is not a live allocation of ") + (on_host ? "MallocHost" : "Malloc or MallocAsync") +
-             " of this backend: it was freed before, came from elsewhere or points into an allocation");
+         std::string("the pointer is not a live allocation of ") +
+             (on_host ? "MallocHost" : "Malloc or MallocAsync") +
+             " of this backend: it was freed before, came from elsewhere or points into an "
+             "allocation");
   }
   return *allocation;
 }
@@ -126,9 +136,12 @@ void* Malloc(std::size_t bytes) {
   CheckSize(Function::kMalloc, backend, bytes);
   const int device = CurrentDevice(Function::kMalloc, backend);
   if (bytes == 0) return nullptr;
-  void* const data = CheckAllocated(Function::kMalloc, backend, device, backend.malloc(device, bytes), bytes);
+  void* const data =
+      CheckAllocated(Function::kMalloc, backend, device, backend.malloc(device, bytes), bytes);
   return Register(backend, data, {&backend, device, bytes},
-                  [](const Allocation& allocation, void* fresh) { allocation.backend->free(allocation.device, fresh); });
+                  [](const Allocation& allocation, void* fresh) {
+                    allocation.backend->free(allocation.device, fresh);
+                  });
 }
 
 void Free(void* data) {
@@ -150,11 +163,14 @@ void* MallocAsync(std::size_t bytes, Stream stream) {
   const StreamUse use = ResolveStream(Function::kMallocAsync, backend, stream);
   if (bytes == 0) return nullptr;
   const bool ordered = backend.malloc_async != nullptr;
-  void* const data = CheckAllocated(
-      Function::kMallocAsync, backend, use.device,
-      ordered ? backend.malloc_async(use.device, bytes, use.native) : backend.malloc(use.device, bytes), bytes);
+  void* const data = CheckAllocated(Function::kMallocAsync, backend, use.device,
+                                    ordered ? backend.malloc_async(use.device, bytes, use.native)
+                                            : backend.malloc(use.device, bytes),
+                                    bytes);
   return Register(backend, data, {&backend, use.device, bytes, false, ordered},
-                  [](const Allocation& allocation, void* fresh) { allocation.backend->free(allocation.device, fresh); });
+                  [](const Allocation& allocation, void* fresh) {
+                    allocation.backend->free(allocation.device, fresh);
+                  });
 }
 
 void FreeAsync(void* data, Stream stream) {
@@ -180,12 +196,16 @@ void* MallocHost(std::size_t bytes) {
   const int device = CurrentDevice(Function::kMallocHost, backend);
   if (bytes == 0) return nullptr;
   const std::size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
-  void* const data = CheckAllocated(
-      Function::kMallocHost, backend, device,
-      backend.malloc_host != nullptr ? backend.malloc_host(bytes) : std::aligned_alloc(kHostAlignment, rounded), bytes);
-  return Register(backend, data, {&backend, device, bytes, true, false}, [](const Allocation& allocation, void* fresh) {
-    allocation.backend->free_host != nullptr ? allocation.backend->free_host(fresh) : std::free(fresh);
-  });
+  void* const data =
+      CheckAllocated(Function::kMallocHost, backend, device,
+                     backend.malloc_host != nullptr ? backend.malloc_host(bytes)
+                                                    : std::aligned_alloc(kHostAlignment, rounded),
+                     bytes);
+  return Register(backend, data, {&backend, device, bytes, true, false},
+                  [](const Allocation& allocation, void* fresh) {
+                    allocation.backend->free_host != nullptr ? allocation.backend->free_host(fresh)
+                                                             : std::free(fresh);
+                  });
 }
 
 void FreeHost(void* data) {
@@ -193,7 +213,8 @@ void FreeHost(void* data) {
   RefuseDuringCapture(Function::kFreeHost, backend);
   if (data == nullptr) return;
   const Allocation allocation = TakeAllocation(Function::kFreeHost, backend, data, true);
-  ReleaseTaken(data, allocation, [&] { backend.free_host != nullptr ? backend.free_host(data) : std::free(data); });
+  ReleaseTaken(data, allocation,
+               [&] { backend.free_host != nullptr ? backend.free_host(data) : std::free(data); });
 }
 
 void Memcpy(void* target, const void* source, std::size_t bytes, MemcpyKind kind) {
@@ -211,7 +232,8 @@ void Memcpy(void* target, const void* source, std::size_t bytes, MemcpyKind kind
   RaiseStreamError(backend, native);
 }
 
-void MemcpyAsync(void* target, const void* source, std::size_t bytes, MemcpyKind kind, Stream stream) {
+void MemcpyAsync(void* target, const void* source, std::size_t bytes, MemcpyKind kind,
+                 Stream stream) {
   const Backend& backend = Enter(Function::kMemcpyAsync);
   StreamUse use = ResolveStream(Function::kMemcpyAsync, backend, stream);
   Capture* const capture = CaptureOf(Function::kMemcpyAsync, backend, use);
@@ -222,11 +244,13 @@ void MemcpyAsync(void* target, const void* source, std::size_t bytes, MemcpyKind
     return;
   }
   if (capture != nullptr || !backend.has(Capability::kAsyncStreams)) {
-    EnqueueCopy(Function::kMemcpyAsync, backend, std::move(use), capture, target, source, bytes, kind);
+    EnqueueCopy(Function::kMemcpyAsync, backend, std::move(use), capture, target, source, bytes,
+                kind);
     return;
   }
   const StreamUse held = std::move(use);  // the stream must outlive the wait
-  if (EnqueueCopy(Function::kMemcpyAsync, backend, {native, held.device, {}}, nullptr, target, source, bytes, kind)) {
+  if (EnqueueCopy(Function::kMemcpyAsync, backend, {native, held.device, {}}, nullptr, target,
+                  source, bytes, kind)) {
     backend.stream_synchronize(native);
   }
 }
@@ -241,7 +265,8 @@ void Memset(void* data, int value, std::size_t bytes) {
     return;
   }
   void* const native = backend.default_stream(CurrentDeviceIndex(backend));
-  const FillTask task{backend.task_range(Function::kMemset, data, bytes, true).address, value, bytes};
+  const FillTask task{backend.task_range(Function::kMemset, data, bytes, true).address, value,
+                      bytes};
   EnqueueHostTask(backend, {native, 0, {}}, nullptr, &FillTask::Run, &task, sizeof task);
   backend.stream_synchronize(native);
   RaiseStreamError(backend, native);
@@ -256,7 +281,8 @@ void MemsetAsync(void* data, int value, std::size_t bytes, Stream stream) {
     backend.memset_async(data, value, bytes, use.native);
     return;
   }
-  const FillTask task{backend.task_range(Function::kMemsetAsync, data, bytes, true).address, value, bytes};
+  const FillTask task{backend.task_range(Function::kMemsetAsync, data, bytes, true).address, value,
+                      bytes};
   EnqueueHostTask(backend, std::move(use), capture, &FillTask::Run, &task, sizeof task);
 }
 

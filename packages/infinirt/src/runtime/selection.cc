@@ -8,8 +8,8 @@ namespace infini::rt {
 
 const char* CapabilityName(Capability capability) noexcept {
   static constexpr const char* kNames[kCapabilityCount] = {
-      "async_memcpy", "pinned_host", "async_malloc",  "event_timing", "blocking_event",
-      "ipc_event",    "stream_priority", "graph_capture", "host_access", "async_streams",
+      "async_memcpy", "pinned_host",     "async_malloc",  "event_timing", "blocking_event",
+      "ipc_event",    "stream_priority", "graph_capture", "host_access",  "async_streams",
   };
   const int index = static_cast<int>(capability);
   return index < kCapabilityCount ? kNames[index] : "invalid";

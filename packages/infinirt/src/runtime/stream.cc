@@ -10,7 +10,8 @@
 namespace infini::rt {
 namespace {
 
-/// The calling thread's current streams, by backend and device. Only streams that were set are here.
+/// The calling thread's current streams, by backend and device. Only streams that were set are
+/// here.
 std::map<std::pair<Device::Type, int>, Stream>& CurrentStreams() {
   thread_local std::map<std::pair<Device::Type, int>, Stream> streams;
   return streams;
@@ -21,7 +22,8 @@ std::map<std::pair<Device::Type, int>, Stream>& CurrentStreams() {
 void RestoreCurrentStream(const Backend& backend, int device, Stream stream) noexcept {
   auto& streams = CurrentStreams();
   const auto found = streams.find({backend.type, device});
-  if (found == streams.end()) return;  // nothing but the default stream was current since the scope began
+  if (found == streams.end())
+    return;  // nothing but the default stream was current since the scope began
   const bool exists = IsDefaultStream(stream) || static_cast<bool>(StreamTable().Find(stream.id));
   found->second = exists ? stream : DefaultStreamHandle(backend, device);
 }
@@ -46,27 +48,32 @@ Stream InsertStream(Function function, const Backend& backend, int device, void*
 
 StreamPriorityRange GetStreamPriorityRange() {
   const Backend& backend = Enter(Function::kGetStreamPriorityRange);
-  return backend.stream_priority_range != nullptr ? backend.stream_priority_range() : StreamPriorityRange{};
+  return backend.stream_priority_range != nullptr ? backend.stream_priority_range()
+                                                  : StreamPriorityRange{};
 }
 
 Stream StreamCreate(int priority) {
   const Backend& backend = Enter(Function::kStreamCreate);
   const int device = CurrentDeviceIndex(backend);
   CheckDeviceIndex(Function::kStreamCreate, backend, device);
-  const StreamPriorityRange range =
-      backend.stream_priority_range != nullptr ? backend.stream_priority_range() : StreamPriorityRange{};
+  const StreamPriorityRange range = backend.stream_priority_range != nullptr
+                                        ? backend.stream_priority_range()
+                                        : StreamPriorityRange{};
   if (priority > range.least || priority < range.greatest) {
     Fail(ErrorCode::kInvalidArgument, Function::kStreamCreate, backend, device,
          "priority " + std::to_string(priority) + " is out of range; the device accepts " +
-             std::to_string(range.greatest) + " (first) to " + std::to_string(range.least) + " (last)");
+             std::to_string(range.greatest) + " (first) to " + std::to_string(range.least) +
+             " (last)");
   }
-  return InsertStream(Function::kStreamCreate, backend, device, backend.stream_create(device, priority));
+  return InsertStream(Function::kStreamCreate, backend, device,
+                      backend.stream_create(device, priority));
 }
 
 void StreamDestroy(Stream stream) {
   const Backend& backend = Enter(Function::kStreamDestroy);
   if (IsDefaultStream(stream)) {
-    Fail(ErrorCode::kInvalidArgument, Function::kStreamDestroy, backend, "the default stream cannot be destroyed");
+    Fail(ErrorCode::kInvalidArgument, Function::kStreamDestroy, backend,
+         "the default stream cannot be destroyed");
   }
   {
     const StreamUse use = ResolveStream(Function::kStreamDestroy, backend, stream);
@@ -77,7 +84,8 @@ void StreamDestroy(Stream stream) {
   }
   const std::unique_ptr<StreamRecord> record = StreamTable().Remove(stream.id);
   if (record == nullptr) {
-    Fail(ErrorCode::kInvalidArgument, Function::kStreamDestroy, backend, "another thread destroyed the stream just now");
+    Fail(ErrorCode::kInvalidArgument, Function::kStreamDestroy, backend,
+         "another thread destroyed the stream just now");
   }
   backend.stream_destroy(record->native);
 }
@@ -125,7 +133,8 @@ Device StreamDevice(Stream stream) {
 void* StreamNativeHandle(Stream stream) {
   const Backend& backend = Enter(Function::kStreamNativeHandle);
   const StreamUse use = ResolveStream(Function::kStreamNativeHandle, backend, stream);
-  return backend.stream_native_handle != nullptr ? backend.stream_native_handle(use.native) : nullptr;
+  return backend.stream_native_handle != nullptr ? backend.stream_native_handle(use.native)
+                                                 : nullptr;
 }
 
 Stream StreamFromNativeHandle(void* native) {
@@ -136,7 +145,8 @@ Stream StreamFromNativeHandle(void* native) {
     Fail(ErrorCode::kNotSupported, Function::kStreamFromNativeHandle, backend, device,
          "the backend has no native streams; create one with StreamCreate");
   }
-  return InsertStream(Function::kStreamFromNativeHandle, backend, device, backend.stream_from_native(device, native));
+  return InsertStream(Function::kStreamFromNativeHandle, backend, device,
+                      backend.stream_from_native(device, native));
 }
 
 }  // namespace runtime

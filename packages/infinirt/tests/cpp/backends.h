@@ -10,7 +10,8 @@
 
 namespace infini::rt::testing {
 
-/// Calls `function` once for each backend with a device, that backend selected and its device 0 current.
+/// Calls `function` once for each backend with a device, that backend selected and its device 0
+/// current.
 template <typename Function>
 void ForEachBackend(Function function) {
   for (const Device::Type type : runtime::CompiledBackends()) {

@@ -1,4 +1,5 @@
-// Checks for test programs: a failed one prints where and what, and the program exits with 1 at its end.
+// Checks for test programs: a failed one prints where and what, and the program exits with 1 at its
+// end.
 #ifndef INFINI_RT_TESTS_CHECK_H_
 #define INFINI_RT_TESTS_CHECK_H_
 
@@ -34,9 +35,11 @@ std::string Show(const T& value) {
 }
 
 template <typename Actual, typename Expected>
-void CheckEqual(const Actual& actual, const Expected& expected, const char* text, const char* file, int line) {
+void CheckEqual(const Actual& actual, const Expected& expected, const char* text, const char* file,
+                int line) {
   if (actual == expected) return;
-  ReportFailure(file, line, std::string(text) + " is " + Show(actual) + ", expected " + Show(expected));
+  ReportFailure(file, line,
+                std::string(text) + " is " + Show(actual) + ", expected " + Show(expected));
 }
 
 /// Exit status of a test program: to be returned from `main`.
@@ -62,28 +65,31 @@ int StatusOfChild(Function function) {
 
 }  // namespace infini::rt::testing
 
-#define CHECK(condition)                                                                             \
-  do {                                                                                               \
-    if (!(condition)) ::infini::rt::testing::ReportFailure(__FILE__, __LINE__, "failed: " #condition); \
+#define CHECK(condition)                                                               \
+  do {                                                                                 \
+    if (!(condition))                                                                  \
+      ::infini::rt::testing::ReportFailure(__FILE__, __LINE__, "failed: " #condition); \
   } while (false)
 
 #define CHECK_EQ(actual, expected) \
   ::infini::rt::testing::CheckEqual((actual), (expected), #actual, __FILE__, __LINE__)
 
 /// Checks that `expression` throws an `Error` of `error_code` whose text holds `part`.
-#define CHECK_THROWS(expression, error_code, part)                                                  \
-  do {                                                                                              \
-    try {                                                                                           \
-      static_cast<void>(expression);                                                                \
-      ::infini::rt::testing::ReportFailure(__FILE__, __LINE__, "did not throw: " #expression);      \
-    } catch (const ::infini::rt::Error& error) {                                                    \
-      if (error.code() != (error_code) || std::string(error.what()).find(part) == std::string::npos) { \
-        ::infini::rt::testing::ReportFailure(                                                       \
-            __FILE__, __LINE__,                                                                     \
-            std::string(#expression " threw ") + ::infini::rt::GetErrorCodeInfo(error.code()).name + \
-                " \"" + error.what() + "\", expected " #error_code " with \"" + (part) + "\"");     \
-      }                                                                                             \
-    }                                                                                               \
+#define CHECK_THROWS(expression, error_code, part)                                             \
+  do {                                                                                         \
+    try {                                                                                      \
+      static_cast<void>(expression);                                                           \
+      ::infini::rt::testing::ReportFailure(__FILE__, __LINE__, "did not throw: " #expression); \
+    } catch (const ::infini::rt::Error& error) {                                               \
+      if (error.code() != (error_code) ||                                                      \
+          std::string(error.what()).find(part) == std::string::npos) {                         \
+        ::infini::rt::testing::ReportFailure(                                                  \
+            __FILE__, __LINE__,                                                                \
+            std::string(#expression " threw ") +                                               \
+                ::infini::rt::GetErrorCodeInfo(error.code()).name + " \"" + error.what() +     \
+                "\", expected " #error_code " with \"" + (part) + "\"");                       \
+      }                                                                                        \
+    }                                                                                          \
   } while (false)
 
 #endif  // INFINI_RT_TESTS_CHECK_H_

@@ -13,7 +13,8 @@ int main() {
     CHECK_EQ(static_cast<std::size_t>(dlpack.bits), 8 * DataTypeSize(dtype));
     CHECK(FromDlpack(dlpack) == dtype);
     CHECK(!FromDlpack({dlpack.code, dlpack.bits, 2}).has_value());
-    CHECK(IsFloating(dtype) + IsComplex(dtype) + IsInteger(dtype) + (dtype == DataType::kBool) == 1);
+    CHECK(IsFloating(dtype) + IsComplex(dtype) + IsInteger(dtype) + (dtype == DataType::kBool) ==
+          1);
   }
   CHECK((ToDlpack(DataType::kBFloat16) == DlpackDataType{4, 16, 1}));
   CHECK((ToDlpack(DataType::kFloat8E4M3FN) == DlpackDataType{10, 8, 1}));

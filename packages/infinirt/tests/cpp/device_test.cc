@@ -25,14 +25,16 @@ int main() {
   }
   CHECK(Device::Parse("cuda:2") == Device(cuda, 2));
 
-  for (const char* text : {"", "gpu", "cpu:", "cpu:-1", "cpu:1x", "cpu: 1", "cpu:99999999999", ":0", "CPU"}) {
+  for (const char* text :
+       {"", "gpu", "cpu:", "cpu:-1", "cpu:1x", "cpu: 1", "cpu:99999999999", ":0", "CPU"}) {
     CHECK_THROWS(Device::Parse(text), ErrorCode::kInvalidArgument, "as a device");
   }
   CHECK_THROWS(Device::Parse("gpu"), ErrorCode::kInvalidArgument, "cpu, nvidia, iluvatar");
 
   CHECK(Device() == Device(Device::Type::kCpu, 0));
   CHECK(Device(Device::Type::kSim, 0) != Device(Device::Type::kSim, 1));
-  CHECK(std::hash<Device>()(Device(Device::Type::kSim, 0)) != std::hash<Device>()(Device(Device::Type::kSim, 1)));
+  CHECK(std::hash<Device>()(Device(Device::Type::kSim, 0)) !=
+        std::hash<Device>()(Device(Device::Type::kSim, 1)));
   CHECK_EQ(std::string(DeviceTypeName(static_cast<Device::Type>(99))), std::string("invalid"));
   return testing::Finish();
 }

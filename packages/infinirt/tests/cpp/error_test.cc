@@ -14,9 +14,11 @@ int main() {
   CHECK_EQ(error.device(), std::string("sim:1"));
   CHECK_EQ(error.message(), std::string("could not allocate 7 bytes"));
   CHECK_EQ(std::string(error.what()), std::string("Malloc on sim:1: could not allocate 7 bytes"));
-  CHECK_EQ(std::string(Error(ErrorCode::kInvalidArgument, "F", "", "m").what()), std::string("F: m"));
+  CHECK_EQ(std::string(Error(ErrorCode::kInvalidArgument, "F", "", "m").what()),
+           std::string("F: m"));
 
-  const Error copy = error;  // NOLINT(performance-unnecessary-copy-initialization): the copy is what is tested
+  const Error copy =
+      error;  // NOLINT(performance-unnecessary-copy-initialization): the copy is what is tested
   CHECK_EQ(std::string(copy.what()), std::string(error.what()));
   static_assert(std::is_nothrow_copy_constructible_v<Error>);
 
@@ -28,7 +30,8 @@ int main() {
     CHECK_EQ(std::string(GetErrorCodeInfo(info.code).name), std::string(info.name));
   }
   CHECK_EQ(names.size(), std::size(kErrorCodes));
-  CHECK_EQ(std::string(GetErrorCodeInfo(static_cast<ErrorCode>(200)).name), std::string("device_failure"));
+  CHECK_EQ(std::string(GetErrorCodeInfo(static_cast<ErrorCode>(200)).name),
+           std::string("device_failure"));
   CHECK_EQ(infini_rt_abi_version(), INFINI_RT_ABI_VERSION);
   return testing::Finish();
 }

@@ -27,11 +27,16 @@ void TestLifeCycle() {
   CHECK(runtime::EventQuery(event));  // outlives its stream
   runtime::EventSynchronize(event);
   runtime::EventDestroy(event);
-  CHECK_THROWS(runtime::EventDestroy(event), ErrorCode::kInvalidArgument, "destroyed or never created");
-  CHECK_THROWS(runtime::EventQuery(event), ErrorCode::kInvalidArgument, "destroyed or never created");
-  CHECK_THROWS(runtime::EventRecord(event, Stream()), ErrorCode::kInvalidArgument, "destroyed or never created");
-  CHECK_THROWS(runtime::EventSynchronize(Event()), ErrorCode::kInvalidArgument, "destroyed or never created");
-  CHECK_THROWS(runtime::StreamWaitEvent(Stream(), event), ErrorCode::kInvalidArgument, "destroyed or never created");
+  CHECK_THROWS(runtime::EventDestroy(event), ErrorCode::kInvalidArgument,
+               "destroyed or never created");
+  CHECK_THROWS(runtime::EventQuery(event), ErrorCode::kInvalidArgument,
+               "destroyed or never created");
+  CHECK_THROWS(runtime::EventRecord(event, Stream()), ErrorCode::kInvalidArgument,
+               "destroyed or never created");
+  CHECK_THROWS(runtime::EventSynchronize(Event()), ErrorCode::kInvalidArgument,
+               "destroyed or never created");
+  CHECK_THROWS(runtime::StreamWaitEvent(Stream(), event), ErrorCode::kInvalidArgument,
+               "destroyed or never created");
 }
 
 void TestTiming() {
@@ -39,10 +44,12 @@ void TestTiming() {
   const Event start = runtime::EventCreate();
   const Event end = runtime::EventCreate();
   const Event untimed = runtime::EventCreate({.timing = false});
-  CHECK_THROWS(runtime::EventElapsedTime(start, end), ErrorCode::kInvalidState, "start was never recorded");
+  CHECK_THROWS(runtime::EventElapsedTime(start, end), ErrorCode::kInvalidState,
+               "start was never recorded");
   runtime::EventRecord(start, stream);
   runtime::EventSynchronize(start);
-  CHECK_THROWS(runtime::EventElapsedTime(start, end), ErrorCode::kInvalidState, "end was never recorded");
+  CHECK_THROWS(runtime::EventElapsedTime(start, end), ErrorCode::kInvalidState,
+               "end was never recorded");
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   runtime::EventRecord(end, stream);
   runtime::EventRecord(untimed, stream);
@@ -50,20 +57,25 @@ void TestTiming() {
   CHECK(runtime::EventElapsedTime(start, end) >= 1.0f);
   CHECK(runtime::EventElapsedTime(end, start) <= -1.0f);
   CHECK_EQ(runtime::EventElapsedTime(start, start), 0.0f);
-  CHECK_THROWS(runtime::EventElapsedTime(start, untimed), ErrorCode::kInvalidArgument, "end was created without timing");
-  CHECK_THROWS(runtime::EventElapsedTime(untimed, start), ErrorCode::kInvalidArgument, "start was created without timing");
+  CHECK_THROWS(runtime::EventElapsedTime(start, untimed), ErrorCode::kInvalidArgument,
+               "end was created without timing");
+  CHECK_THROWS(runtime::EventElapsedTime(untimed, start), ErrorCode::kInvalidArgument,
+               "start was created without timing");
   for (const Event event : {start, end, untimed}) runtime::EventDestroy(event);
   runtime::StreamDestroy(stream);
 }
 
 void TestOptions() {
   if (!runtime::HasCapability(Capability::kBlockingEvent)) {
-    CHECK_THROWS(runtime::EventCreate({.blocking = true}), ErrorCode::kNotSupported, "blocking_event");
+    CHECK_THROWS(runtime::EventCreate({.blocking = true}), ErrorCode::kNotSupported,
+                 "blocking_event");
   }
   if (!runtime::HasCapability(Capability::kIpcEvent)) {
-    CHECK_THROWS(runtime::EventCreate({.timing = false, .interprocess = true}), ErrorCode::kNotSupported, "ipc_event");
+    CHECK_THROWS(runtime::EventCreate({.timing = false, .interprocess = true}),
+                 ErrorCode::kNotSupported, "ipc_event");
   } else {
-    CHECK_THROWS(runtime::EventCreate({.interprocess = true}), ErrorCode::kInvalidArgument, "timing = false");
+    CHECK_THROWS(runtime::EventCreate({.interprocess = true}), ErrorCode::kInvalidArgument,
+                 "timing = false");
   }
 }
 
@@ -74,10 +86,12 @@ void TestDevices() {
   runtime::EventSynchronize(first);
   runtime::SetDevice(1);
   const Event second = runtime::EventCreate();
-  CHECK_THROWS(runtime::EventRecord(first, Stream()), ErrorCode::kInvalidArgument, "created on device 0 but the stream");
+  CHECK_THROWS(runtime::EventRecord(first, Stream()), ErrorCode::kInvalidArgument,
+               "created on device 0 but the stream");
   runtime::EventRecord(second, Stream());
   runtime::EventSynchronize(second);
-  CHECK_THROWS(runtime::EventElapsedTime(first, second), ErrorCode::kInvalidArgument, "different devices");
+  CHECK_THROWS(runtime::EventElapsedTime(first, second), ErrorCode::kInvalidArgument,
+               "different devices");
   runtime::StreamWaitEvent(Stream(), first);  // across devices is fine
   runtime::StreamSynchronize(Stream());
   runtime::SetDevice(0);

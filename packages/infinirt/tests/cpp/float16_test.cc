@@ -1,4 +1,5 @@
-// Conversions are exact one way and round to nearest even the other way, for every 16-bit pattern and its midpoints.
+// Conversions are exact one way and round to nearest even the other way, for every 16-bit pattern
+// and its midpoints.
 #include "infini/rt/float16.h"
 
 #include <cmath>
@@ -16,8 +17,8 @@ bool IsNan(Half value) {
   return std::isnan(static_cast<float>(value));
 }
 
-/// Checks all patterns: each converts to a float and back to itself, and what lies between neighbours goes to the nearer
-/// one, the midpoint to the even one.
+/// Checks all patterns: each converts to a float and back to itself, and what lies between
+/// neighbours goes to the nearer one, the midpoint to the even one.
 template <typename Half>
 void CheckAllPatterns(std::uint16_t infinity) {
   for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
@@ -32,11 +33,13 @@ void CheckAllPatterns(std::uint16_t infinity) {
     if (magnitude + 1 >= infinity) continue;
     const double low = exact;
     const double high = static_cast<float>(Half::FromBits(static_cast<std::uint16_t>(bits + 1)));
-    const float middle = static_cast<float>((low + high) / 2);  // exact: one more bit than the half type has
+    const float middle =
+        static_cast<float>((low + high) / 2);  // exact: one more bit than the half type has
     const std::uint16_t even = static_cast<std::uint16_t>(bits % 2 == 0 ? bits : bits + 1);
     CHECK_EQ(Half(middle).bits, even);
     CHECK_EQ(Half(std::nextafter(middle, exact)).bits, value.bits);
-    CHECK_EQ(Half(std::nextafter(middle, static_cast<float>(high))).bits, static_cast<std::uint16_t>(bits + 1));
+    CHECK_EQ(Half(std::nextafter(middle, static_cast<float>(high))).bits,
+             static_cast<std::uint16_t>(bits + 1));
   }
 }
 

@@ -43,7 +43,8 @@ int main() {
                UseEverything();
              }),
              0);
-    // After that it is refused at once, whatever it calls, and may still ask how many devices there are.
+    // After that it is refused at once, whatever it calls, and may still ask how many devices there
+    // are.
     runtime::SelectBackend(Device::Type::kSim);
     UseEverything();
     const Stream stream = runtime::StreamCreate();
@@ -51,7 +52,8 @@ int main() {
                CHECK_EQ(runtime::DeviceCount(), 2);
                CHECK_THROWS(runtime::Malloc(1), ErrorCode::kInvalidState, "'spawn'");
                CHECK_THROWS(runtime::SetDevice(1), ErrorCode::kInvalidState, "'spawn'");
-               CHECK_THROWS(runtime::StreamSynchronize(stream), ErrorCode::kInvalidState, "'spawn'");
+               CHECK_THROWS(runtime::StreamSynchronize(stream), ErrorCode::kInvalidState,
+                            "'spawn'");
                CHECK_THROWS(runtime::StreamDestroy(stream), ErrorCode::kInvalidState, "'spawn'");
                CHECK_THROWS(runtime::DeviceSynchronize(), ErrorCode::kInvalidState, "'spawn'");
                CHECK_THROWS(runtime::CurrentStream(), ErrorCode::kInvalidState, "'spawn'");

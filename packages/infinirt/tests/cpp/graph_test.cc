@@ -1,4 +1,5 @@
-// Capture and replay: a graph does what the calls would have done, again and again, and misuse leaves a usable stream.
+// Capture and replay: a graph does what the calls would have done, again and again, and misuse
+// leaves a usable stream.
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -13,8 +14,8 @@ using namespace infini::rt::testing;
 namespace {
 
 struct Add {
-  std::int64_t* sum;
-  std::int64_t value;
+  std::uint64_t* sum;  // wraps
+  std::uint64_t value;
 
   static void Run(const void* arguments) {
     const Add& task = *static_cast<const Add*>(arguments);
@@ -22,38 +23,43 @@ struct Add {
   }
 };
 
-void LaunchAdd(Stream stream, std::int64_t* sum, std::int64_t value) {
+void LaunchAdd(Stream stream, std::uint64_t* sum, std::uint64_t value) {
   const Add task{sum, value};
   runtime::LaunchHost(stream, &Add::Run, &task, sizeof task);
 }
 
 void TestReplayEqualsCalls() {
   const Stream stream = runtime::StreamCreate();
-  std::int64_t direct = 1;
-  std::int64_t replayed = 1;
+  std::uint64_t direct = 1;
+  std::uint64_t replayed = 1;
   runtime::StreamBeginCapture(stream);
   CHECK(runtime::StreamIsCapturing(stream));
-  for (std::int64_t i = 0; i < 1000; ++i) LaunchAdd(stream, &replayed, i % 3);
+  for (std::uint64_t i = 0; i < 1000; ++i) LaunchAdd(stream, &replayed, i % 3);
   const Graph graph = runtime::StreamEndCapture(stream);
   CHECK(!runtime::StreamIsCapturing(stream));
-  CHECK_EQ(replayed, std::int64_t{1});  // nothing ran yet
+  CHECK_EQ(replayed, std::uint64_t{1});  // nothing ran yet
   CHECK_EQ(runtime::GraphTaskCount(graph), std::size_t{1000});
   const GraphExec exec = runtime::GraphInstantiate(graph);
   runtime::GraphDestroy(graph);  // the executable does not need it
   for (int launch = 0; launch < 3; ++launch) {
     runtime::GraphLaunch(exec, stream);
-    for (std::int64_t i = 0; i < 1000; ++i) LaunchAdd(stream, &direct, i % 3);
+    for (std::uint64_t i = 0; i < 1000; ++i) LaunchAdd(stream, &direct, i % 3);
     runtime::StreamSynchronize(stream);
     CHECK_EQ(replayed, direct);
   }
   runtime::GraphLaunch(exec, stream);
   runtime::GraphExecDestroy(exec);  // before the launch has ended
   runtime::StreamSynchronize(stream);
-  CHECK_THROWS(runtime::GraphLaunch(exec, stream), ErrorCode::kInvalidArgument, "destroyed or never created");
-  CHECK_THROWS(runtime::GraphExecDestroy(exec), ErrorCode::kInvalidArgument, "destroyed or never created");
-  CHECK_THROWS(runtime::GraphInstantiate(graph), ErrorCode::kInvalidArgument, "destroyed or never created");
-  CHECK_THROWS(runtime::GraphDestroy(Graph()), ErrorCode::kInvalidArgument, "destroyed or never created");
-  CHECK_THROWS(runtime::GraphTaskCount(graph), ErrorCode::kInvalidArgument, "destroyed or never created");
+  CHECK_THROWS(runtime::GraphLaunch(exec, stream), ErrorCode::kInvalidArgument,
+               "destroyed or never created");
+  CHECK_THROWS(runtime::GraphExecDestroy(exec), ErrorCode::kInvalidArgument,
+               "destroyed or never created");
+  CHECK_THROWS(runtime::GraphInstantiate(graph), ErrorCode::kInvalidArgument,
+               "destroyed or never created");
+  CHECK_THROWS(runtime::GraphDestroy(Graph()), ErrorCode::kInvalidArgument,
+               "destroyed or never created");
+  CHECK_THROWS(runtime::GraphTaskCount(graph), ErrorCode::kInvalidArgument,
+               "destroyed or never created");
   runtime::StreamDestroy(stream);
 }
 
@@ -66,7 +72,8 @@ void TestMemoryOperations() {
   runtime::StreamBeginCapture(stream);
   runtime::MemcpyAsync(target, source, 50 * sizeof(int), MemcpyKind::kDeviceToDevice, stream);
   runtime::MemsetAsync(target + 50, 0, 50 * sizeof(int), stream);
-  runtime::MemcpyAsync(target, source, 0, MemcpyKind::kDeviceToDevice, stream);  // nothing to record
+  runtime::MemcpyAsync(target, source, 0, MemcpyKind::kDeviceToDevice,
+                       stream);  // nothing to record
   const Graph graph = runtime::StreamEndCapture(stream);
   CHECK_EQ(runtime::GraphTaskCount(graph), std::size_t{2});
   const GraphExec exec = runtime::GraphInstantiate(graph);
@@ -133,16 +140,18 @@ void TestIllegalCalls() {
       {"GraphLaunch", [&] { runtime::GraphLaunch(exec, stream); }},
   };
   for (const Case& illegal : cases) {
-    std::int64_t sum = 0;
+    std::uint64_t sum = 0;
     runtime::StreamBeginCapture(stream);
     LaunchAdd(stream, &sum, 1);
-    CHECK_THROWS(illegal.call(), ErrorCode::kInvalidState, std::string(illegal.name) + " cannot be captured");
-    CHECK_THROWS(LaunchAdd(stream, &sum, 1), ErrorCode::kInvalidState, std::string("spoilt by ") + illegal.name);
+    CHECK_THROWS(illegal.call(), ErrorCode::kInvalidState,
+                 std::string(illegal.name) + " cannot be captured");
+    CHECK_THROWS(LaunchAdd(stream, &sum, 1), ErrorCode::kInvalidState,
+                 std::string("spoilt by ") + illegal.name);
     CHECK_THROWS(runtime::StreamEndCapture(stream), ErrorCode::kInvalidState, illegal.name);
     CHECK(!runtime::StreamIsCapturing(stream));
     LaunchAdd(stream, &sum, 7);  // runs again
     runtime::StreamSynchronize(stream);
-    CHECK_EQ(sum, std::int64_t{7});
+    CHECK_EQ(sum, std::uint64_t{7});
   }
   runtime::GraphExecDestroy(exec);
   runtime::GraphDestroy(empty);
@@ -156,23 +165,28 @@ void TestMisuse() {
   const Stream stream = runtime::StreamCreate();
   CHECK_THROWS(runtime::StreamEndCapture(stream), ErrorCode::kInvalidState, "not being captured");
   CHECK_THROWS(runtime::StreamEndCapture(Stream()), ErrorCode::kInvalidState, "not being captured");
-  CHECK_THROWS(runtime::StreamBeginCapture(Stream()), ErrorCode::kInvalidArgument, "default stream cannot be captured");
+  CHECK_THROWS(runtime::StreamBeginCapture(Stream()), ErrorCode::kInvalidArgument,
+               "default stream cannot be captured");
   runtime::StreamBeginCapture(stream);
   CHECK_THROWS(runtime::StreamBeginCapture(stream), ErrorCode::kInvalidState, "captured already");
   CHECK_THROWS(runtime::StreamDestroy(stream), ErrorCode::kInvalidState, "being captured");
-  std::int64_t sum = 0;
+  std::uint64_t sum = 0;
   std::thread([&, type = runtime::SelectedBackend()] {
     runtime::SelectBackend(type);
-    CHECK_THROWS(LaunchAdd(stream, &sum, 1), ErrorCode::kInvalidState, "another thread is capturing");
-    CHECK_THROWS(runtime::StreamEndCapture(stream), ErrorCode::kInvalidState, "another thread began");
-    CHECK_THROWS(runtime::StreamSynchronize(stream), ErrorCode::kInvalidState, "another thread is capturing");
+    CHECK_THROWS(LaunchAdd(stream, &sum, 1), ErrorCode::kInvalidState,
+                 "another thread is capturing");
+    CHECK_THROWS(runtime::StreamEndCapture(stream), ErrorCode::kInvalidState,
+                 "another thread began");
+    CHECK_THROWS(runtime::StreamSynchronize(stream), ErrorCode::kInvalidState,
+                 "another thread is capturing");
     runtime::Free(runtime::Malloc(16));  // another thread may go on
   }).join();
   const Graph graph = runtime::StreamEndCapture(stream);  // still sound
   if (runtime::DeviceCount() > 1) {
     const GraphExec exec = runtime::GraphInstantiate(graph);
     runtime::SetDevice(1);
-    CHECK_THROWS(runtime::GraphLaunch(exec, Stream()), ErrorCode::kInvalidArgument, "captured on device 0");
+    CHECK_THROWS(runtime::GraphLaunch(exec, Stream()), ErrorCode::kInvalidArgument,
+                 "captured on device 0");
     runtime::SetDevice(0);
     runtime::GraphExecDestroy(exec);
   }
@@ -188,9 +202,10 @@ void TestTwoThreads() {
       runtime::SelectBackend(type);
       const Stream stream = runtime::StreamCreate();
       for (int repeat = 0; repeat < 50; ++repeat) {
-        std::int64_t sum = 0;
+        std::uint64_t sum = 0;
         runtime::StreamBeginCapture(stream);
-        for (int task = 0; task < 20; ++task) LaunchAdd(stream, &sum, i);
+        for (int task = 0; task < 20; ++task)
+          LaunchAdd(stream, &sum, static_cast<std::uint64_t>(i));
         const Graph graph = runtime::StreamEndCapture(stream);
         const GraphExec exec = runtime::GraphInstantiate(graph);
         runtime::GraphLaunch(exec, stream);
@@ -206,12 +221,15 @@ void TestTwoThreads() {
 }
 
 void TestFailingTask() {
-  if (!(runtime::SelectedBackend() == Device::Type::kCpu || runtime::SelectedBackend() == Device::Type::kSim)) return;
+  if (!(runtime::SelectedBackend() == Device::Type::kCpu ||
+        runtime::SelectedBackend() == Device::Type::kSim))
+    return;
   const Stream stream = runtime::StreamCreate();
-  std::int64_t sum = 0;
+  std::uint64_t sum = 0;
   runtime::StreamBeginCapture(stream);
   LaunchAdd(stream, &sum, 1);
-  runtime::LaunchHost(stream, [](const void*) { throw std::runtime_error("in the graph"); }, nullptr, 0);
+  runtime::LaunchHost(
+      stream, [](const void*) { throw std::runtime_error("in the graph"); }, nullptr, 0);
   LaunchAdd(stream, &sum, 100);
   const Graph graph = runtime::StreamEndCapture(stream);
   const GraphExec exec = runtime::GraphInstantiate(graph);
@@ -223,7 +241,7 @@ void TestFailingTask() {
     caught = std::string(error.what()) == "in the graph";
   }
   CHECK(caught);
-  CHECK_EQ(sum, std::int64_t{1});  // the rest of the launch did not run
+  CHECK_EQ(sum, std::uint64_t{1});  // the rest of the launch did not run
   runtime::GraphExecDestroy(exec);
   runtime::GraphDestroy(graph);
   runtime::StreamDestroy(stream);

@@ -24,7 +24,8 @@ void TestDeviceGuard() {
     CHECK(runtime::SelectedBackend() == other);
     CHECK_THROWS(DeviceGuard(Device(type, last + 1)), ErrorCode::kIndexOutOfRange, "out of range");
     CHECK_THROWS(DeviceGuard(Device(type, -1)), ErrorCode::kIndexOutOfRange, "out of range");
-    CHECK_THROWS(DeviceGuard(Device(Device::Type::kAscend)), ErrorCode::kNotSupported, "does not have the backend");
+    CHECK_THROWS(DeviceGuard(Device(Device::Type::kAscend)), ErrorCode::kNotSupported,
+                 "does not have the backend");
     CHECK(runtime::SelectedBackend() == other);
   }
   runtime::SelectBackend(type);

@@ -55,13 +55,15 @@ void TestOrderAndCopies() {
   std::atomic<int> seen{0};
   auto large = std::make_unique<Large>();
   large->seen = &seen;
-  for (std::size_t i = 0; i < large->values.size(); ++i) large->values[i] = static_cast<long double>(i);
+  for (std::size_t i = 0; i < large->values.size(); ++i)
+    large->values[i] = static_cast<long double>(i);
   runtime::LaunchHost(
       stream,
       [](const void* arguments) {
         const Large& task = *static_cast<const Large*>(arguments);
         bool right = reinterpret_cast<std::uintptr_t>(arguments) % alignof(std::max_align_t) == 0;
-        for (std::size_t i = 0; i < task.values.size(); ++i) right &= task.values[i] == static_cast<long double>(i);
+        for (std::size_t i = 0; i < task.values.size(); ++i)
+          right &= task.values[i] == static_cast<long double>(i);
         *task.seen = right ? 1 : 2;
       },
       large.get(), sizeof *large);
@@ -72,8 +74,10 @@ void TestOrderAndCopies() {
 
 void TestErrors() {
   const Stream stream = runtime::StreamCreate();
-  CHECK_THROWS(runtime::LaunchHost(stream, nullptr, nullptr, 0), ErrorCode::kInvalidArgument, "function is null");
-  CHECK_THROWS(runtime::LaunchHost(stream, Throw, nullptr, 4), ErrorCode::kInvalidArgument, "its size is 4");
+  CHECK_THROWS(runtime::LaunchHost(stream, nullptr, nullptr, 0), ErrorCode::kInvalidArgument,
+               "function is null");
+  CHECK_THROWS(runtime::LaunchHost(stream, Throw, nullptr, 4), ErrorCode::kInvalidArgument,
+               "its size is 4");
   const bool async = runtime::HasCapability(Capability::kAsyncStreams);
   for (int repeat = 0; repeat < 3; ++repeat) {
     if (async) {
@@ -102,7 +106,8 @@ void TestErrors() {
   runtime::StreamDestroy(stream);
 }
 
-/// On cpu a task may use the runtime, even destroy its own stream; elsewhere it must not, and is told so.
+/// On cpu a task may use the runtime, even destroy its own stream; elsewhere it must not, and is
+/// told so.
 void TestCallsFromTasks() {
   static Stream own;
   own = runtime::StreamCreate();
@@ -112,7 +117,8 @@ void TestCallsFromTasks() {
     CHECK_THROWS(runtime::StreamQuery(own), ErrorCode::kInvalidArgument, "destroyed");
   } else if (runtime::SelectedBackend() == Device::Type::kSim) {
     runtime::LaunchHost(own, destroy, nullptr, 0);
-    CHECK_THROWS(runtime::StreamSynchronize(own), ErrorCode::kInvalidState, "a host task of an asynchronous stream");
+    CHECK_THROWS(runtime::StreamSynchronize(own), ErrorCode::kInvalidState,
+                 "a host task of an asynchronous stream");
     runtime::StreamDestroy(own);
   } else {
     runtime::StreamDestroy(own);

@@ -1,4 +1,5 @@
-// Memory: every kind of copy at awkward sizes, fills, and refusal of everything that is not an allocation.
+// Memory: every kind of copy at awkward sizes, fills, and refusal of everything that is not an
+// allocation.
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -67,15 +68,20 @@ void TestRefusals() {
   char host[8] = {};
   void* const device = runtime::Malloc(8);
   constexpr std::size_t kHuge = SIZE_MAX;
-  CHECK_THROWS(runtime::Memcpy(nullptr, host, 1, MemcpyKind::kHostToDevice), ErrorCode::kInvalidArgument, "target is null");
-  CHECK_THROWS(runtime::Memcpy(device, nullptr, 1, MemcpyKind::kHostToDevice), ErrorCode::kInvalidArgument, "source is null");
-  CHECK_THROWS(runtime::MemcpyAsync(nullptr, host, 1, MemcpyKind::kHostToDevice, Stream()), ErrorCode::kInvalidArgument,
-               "target is null");
-  CHECK_THROWS(runtime::Memcpy(device, host, kHuge, MemcpyKind::kHostToDevice), ErrorCode::kInvalidArgument, "2^63");
-  CHECK_THROWS(runtime::Memcpy(device, host, 8, static_cast<MemcpyKind>(9)), ErrorCode::kInvalidArgument, "kind of copy");
+  CHECK_THROWS(runtime::Memcpy(nullptr, host, 1, MemcpyKind::kHostToDevice),
+               ErrorCode::kInvalidArgument, "target is null");
+  CHECK_THROWS(runtime::Memcpy(device, nullptr, 1, MemcpyKind::kHostToDevice),
+               ErrorCode::kInvalidArgument, "source is null");
+  CHECK_THROWS(runtime::MemcpyAsync(nullptr, host, 1, MemcpyKind::kHostToDevice, Stream()),
+               ErrorCode::kInvalidArgument, "target is null");
+  CHECK_THROWS(runtime::Memcpy(device, host, kHuge, MemcpyKind::kHostToDevice),
+               ErrorCode::kInvalidArgument, "2^63");
+  CHECK_THROWS(runtime::Memcpy(device, host, 8, static_cast<MemcpyKind>(9)),
+               ErrorCode::kInvalidArgument, "kind of copy");
   CHECK_THROWS(runtime::Memset(nullptr, 0, 1), ErrorCode::kInvalidArgument, "data is null");
   CHECK_THROWS(runtime::Memset(device, 0, kHuge), ErrorCode::kInvalidArgument, "2^63");
-  CHECK_THROWS(runtime::MemsetAsync(nullptr, 0, 1, Stream()), ErrorCode::kInvalidArgument, "data is null");
+  CHECK_THROWS(runtime::MemsetAsync(nullptr, 0, 1, Stream()), ErrorCode::kInvalidArgument,
+               "data is null");
   CHECK_THROWS(runtime::Malloc(kHuge), ErrorCode::kInvalidArgument, "negative");
   CHECK_THROWS(runtime::Malloc(std::size_t{1} << 60), ErrorCode::kOutOfMemory, "");
   CHECK_THROWS(runtime::MallocHost(std::size_t{1} << 60), ErrorCode::kOutOfMemory, "");
@@ -83,9 +89,11 @@ void TestRefusals() {
 
   // Not allocations: foreign, interior, freed, of the other kind.
   CHECK_THROWS(runtime::Free(host), ErrorCode::kInvalidArgument, "not a live allocation");
-  CHECK_THROWS(runtime::Free(static_cast<char*>(device) + 1), ErrorCode::kInvalidArgument, "not a live allocation");
+  CHECK_THROWS(runtime::Free(static_cast<char*>(device) + 1), ErrorCode::kInvalidArgument,
+               "not a live allocation");
   CHECK_THROWS(runtime::FreeHost(device), ErrorCode::kInvalidArgument, "MallocHost");
-  CHECK_THROWS(runtime::FreeAsync(host, Stream()), ErrorCode::kInvalidArgument, "not a live allocation");
+  CHECK_THROWS(runtime::FreeAsync(host, Stream()), ErrorCode::kInvalidArgument,
+               "not a live allocation");
   void* const pinned = runtime::MallocHost(8);
   CHECK_THROWS(runtime::Free(pinned), ErrorCode::kInvalidArgument, "not a live allocation");
   runtime::FreeHost(pinned);
@@ -138,12 +146,16 @@ void TestTaskPointer() {
   }
   void* const data = runtime::Malloc(100);
   CHECK(runtime::TaskPointer(device, data, 100) != nullptr);
-  CHECK((runtime::TaskPointer(device, data, 100) == data) == runtime::HasCapability(Capability::kHostAccess));
+  CHECK((runtime::TaskPointer(device, data, 100) == data) ==
+        runtime::HasCapability(Capability::kHostAccess));
   CHECK_THROWS(runtime::TaskPointer(device, nullptr, 1), ErrorCode::kInvalidArgument, "null");
-  CHECK_THROWS(runtime::TaskPointer(Device(device.type(), 64), data, 1), ErrorCode::kIndexOutOfRange, "64");
+  CHECK_THROWS(runtime::TaskPointer(Device(device.type(), 64), data, 1),
+               ErrorCode::kIndexOutOfRange, "64");
   if (device.type() == Device::Type::kSim) {
-    CHECK_THROWS(runtime::TaskPointer(device, data, 101), ErrorCode::kInvalidArgument, "one live allocation");
-    CHECK_THROWS(runtime::TaskPointer(device, &device, 1), ErrorCode::kInvalidArgument, "not device memory");
+    CHECK_THROWS(runtime::TaskPointer(device, data, 101), ErrorCode::kInvalidArgument,
+                 "one live allocation");
+    CHECK_THROWS(runtime::TaskPointer(device, &device, 1), ErrorCode::kInvalidArgument,
+                 "not device memory");
     runtime::Free(data);
     CHECK_THROWS(runtime::TaskPointer(device, data, 1), ErrorCode::kInvalidArgument, "freed");
     return;

@@ -36,7 +36,8 @@ void TestInlineCases() {
   SetNumThreads(4);
   const auto self = std::this_thread::get_id();
   bool here = false;
-  ParallelFor(10, 10, [&](std::int64_t, std::int64_t) { here = std::this_thread::get_id() == self; });
+  ParallelFor(10, 10,
+              [&](std::int64_t, std::int64_t) { here = std::this_thread::get_id() == self; });
   CHECK(here);
   CHECK(!InParallelRegion());
   std::atomic<int> inner_ranges{0};
@@ -68,8 +69,10 @@ void TestErrors() {
     CHECK(caught);
     CHECK(!InParallelRegion());
   }
-  CHECK_THROWS(ParallelFor(-1, 1, [](std::int64_t, std::int64_t) {}), ErrorCode::kInvalidArgument, "n is -1");
-  CHECK_THROWS(ParallelFor(1, 0, [](std::int64_t, std::int64_t) {}), ErrorCode::kInvalidArgument, "grain is 0");
+  CHECK_THROWS(ParallelFor(-1, 1, [](std::int64_t, std::int64_t) {}), ErrorCode::kInvalidArgument,
+               "n is -1");
+  CHECK_THROWS(ParallelFor(1, 0, [](std::int64_t, std::int64_t) {}), ErrorCode::kInvalidArgument,
+               "grain is 0");
   CHECK_THROWS(SetNumThreads(0), ErrorCode::kInvalidArgument, "count is 0");
   CHECK_EQ(GetNumThreads(), 4);
 }

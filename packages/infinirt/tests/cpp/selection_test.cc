@@ -16,7 +16,8 @@ bool IsCompiled(Device::Type type) {
 }
 
 void TestDefault() {
-  // The first accelerator with a device, else cpu: sim has two devices here by its environment variable.
+  // The first accelerator with a device, else cpu: sim has two devices here by its environment
+  // variable.
   std::thread([] {
     CHECK_EQ(runtime::SelectionGeneration(), std::uint64_t{1});
     const Device::Type first = runtime::SelectedBackend();
@@ -37,8 +38,10 @@ void TestRefusal() {
   const Device::Type before = runtime::SelectedBackend();
   const std::uint64_t generation = runtime::SelectionGeneration();
   CHECK(!IsCompiled(Device::Type::kAscend));
-  CHECK_THROWS(runtime::SelectBackend(Device::Type::kAscend), ErrorCode::kNotSupported, "does not have the backend; it has");
-  CHECK_THROWS(runtime::SelectBackend(static_cast<Device::Type>(200)), ErrorCode::kNotSupported, "invalid");
+  CHECK_THROWS(runtime::SelectBackend(Device::Type::kAscend), ErrorCode::kNotSupported,
+               "does not have the backend; it has");
+  CHECK_THROWS(runtime::SelectBackend(static_cast<Device::Type>(200)), ErrorCode::kNotSupported,
+               "invalid");
   CHECK(runtime::SelectedBackend() == before);
   CHECK_EQ(runtime::SelectionGeneration(), generation);
   runtime::SelectBackend(before);
@@ -55,7 +58,8 @@ void TestThreads() {
         runtime::SelectBackend(mine);
         if (runtime::DeviceCount() > 0) runtime::SetDevice(repeat % runtime::DeviceCount());
         if (runtime::SelectedBackend() != mine ||
-            (runtime::DeviceCount() > 0 && runtime::GetDevice() != repeat % runtime::DeviceCount())) {
+            (runtime::DeviceCount() > 0 &&
+             runtime::GetDevice() != repeat % runtime::DeviceCount())) {
           CHECK(false && "another thread changed the selection or the device");
           return;
         }
@@ -66,8 +70,10 @@ void TestThreads() {
 }
 
 void TestDevices() {
-  CHECK_THROWS(runtime::SetDevice(-1), ErrorCode::kIndexOutOfRange, "device index -1 is out of range");
-  CHECK_THROWS(runtime::SetDevice(runtime::DeviceCount()), ErrorCode::kIndexOutOfRange, "out of range");
+  CHECK_THROWS(runtime::SetDevice(-1), ErrorCode::kIndexOutOfRange,
+               "device index -1 is out of range");
+  CHECK_THROWS(runtime::SetDevice(runtime::DeviceCount()), ErrorCode::kIndexOutOfRange,
+               "out of range");
   CHECK_THROWS(runtime::GetDeviceProperties(1000), ErrorCode::kIndexOutOfRange, "1000");
   CHECK_EQ(runtime::GetDevice(), 0);
   const DeviceProperties properties = runtime::GetDeviceProperties(0);
@@ -91,7 +97,8 @@ void TestCapabilities() {
     CHECK(std::string(CapabilityName(capability)) != "invalid");
   }
   CHECK_EQ(std::string(CapabilityName(static_cast<Capability>(99))), std::string("invalid"));
-  CHECK_THROWS(runtime::HasCapability(static_cast<Capability>(99)), ErrorCode::kInvalidArgument, "99");
+  CHECK_THROWS(runtime::HasCapability(static_cast<Capability>(99)), ErrorCode::kInvalidArgument,
+               "99");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The fault plan makes each runtime function fail once; the error names the call and nothing leaks or changes.
+// The fault plan makes each runtime function fail once; the error names the call and nothing leaks
+// or changes.
 #include <functional>
 #include <map>
 #include <string>
@@ -42,13 +43,19 @@ class Fixture {
         {"get_memory_info", [] { static_cast<void>(runtime::GetMemoryInfo()); }},
         {"malloc", [] { runtime::Free(runtime::Malloc(64)); }},
         {"free", [] { FreeTwice(runtime::Malloc(64), [](void* data) { runtime::Free(data); }); }},
-        {"malloc_async", [this] { runtime::FreeAsync(runtime::MallocAsync(64, stream_), stream_); }},
+        {"malloc_async",
+         [this] { runtime::FreeAsync(runtime::MallocAsync(64, stream_), stream_); }},
         {"free_async",
-         [this] { FreeTwice(runtime::Malloc(64), [this](void* data) { runtime::FreeAsync(data, stream_); }); }},
+         [this] {
+           FreeTwice(runtime::Malloc(64),
+                     [this](void* data) { runtime::FreeAsync(data, stream_); });
+         }},
         {"malloc_host", [] { runtime::FreeHost(runtime::MallocHost(64)); }},
-        {"free_host", [] { FreeTwice(runtime::MallocHost(64), [](void* data) { runtime::FreeHost(data); }); }},
+        {"free_host",
+         [] { FreeTwice(runtime::MallocHost(64), [](void* data) { runtime::FreeHost(data); }); }},
         {"memcpy", [this] { runtime::Memcpy(data_, host_, 8, MemcpyKind::kHostToDevice); }},
-        {"memcpy_async", [this] { runtime::MemcpyAsync(data_, host_, 8, MemcpyKind::kHostToDevice, stream_); }},
+        {"memcpy_async",
+         [this] { runtime::MemcpyAsync(data_, host_, 8, MemcpyKind::kHostToDevice, stream_); }},
         {"memset", [this] { runtime::Memset(data_, 1, 8); }},
         {"memset_async", [this] { runtime::MemsetAsync(data_, 1, 8, stream_); }},
         {"task_pointer", [this] { runtime::TaskPointer(Device(Device::Type::kSim, 0), data_, 8); }},
@@ -62,7 +69,8 @@ class Fixture {
         {"current_stream", [] { static_cast<void>(runtime::CurrentStream()); }},
         {"set_current_stream", [] { runtime::SetCurrentStream(Stream()); }},
         {"stream_device", [this] { static_cast<void>(runtime::StreamDevice(stream_)); }},
-        {"stream_native_handle", [this] { CHECK(runtime::StreamNativeHandle(stream_) == nullptr); }},
+        {"stream_native_handle",
+         [this] { CHECK(runtime::StreamNativeHandle(stream_) == nullptr); }},
         {"stream_from_native_handle",
          [] {
            try {
@@ -92,8 +100,10 @@ class Fixture {
            if (!runtime::StreamIsCapturing(captured_)) runtime::StreamBeginCapture(captured_);
            runtime::GraphDestroy(runtime::StreamEndCapture(captured_));
          }},
-        {"stream_is_capturing", [this] { static_cast<void>(runtime::StreamIsCapturing(captured_)); }},
-        {"graph_instantiate", [this] { runtime::GraphExecDestroy(runtime::GraphInstantiate(graph_)); }},
+        {"stream_is_capturing",
+         [this] { static_cast<void>(runtime::StreamIsCapturing(captured_)); }},
+        {"graph_instantiate",
+         [this] { runtime::GraphExecDestroy(runtime::GraphInstantiate(graph_)); }},
         {"graph_launch", [this] { runtime::GraphLaunch(exec_, stream_); }},
         {"graph_task_count", [this] { static_cast<void>(runtime::GraphTaskCount(graph_)); }},
         {"graph_destroy",
@@ -101,12 +111,14 @@ class Fixture {
            runtime::StreamBeginCapture(captured_);
            DestroyTwice(runtime::StreamEndCapture(captured_), runtime::GraphDestroy);
          }},
-        {"graph_exec_destroy", [this] { DestroyTwice(runtime::GraphInstantiate(graph_), runtime::GraphExecDestroy); }},
+        {"graph_exec_destroy",
+         [this] { DestroyTwice(runtime::GraphInstantiate(graph_), runtime::GraphExecDestroy); }},
     };
   }
 
  private:
-  /// Frees; if that fails, frees again, which must work since nothing changed, and passes the failure on.
+  /// Frees; if that fails, frees again, which must work since nothing changed, and passes the
+  /// failure on.
   template <typename Free>
   static void FreeTwice(void* data, Free free) {
     try {
@@ -182,7 +194,8 @@ void TestNthCall() {
 }
 
 void TestPlans() {
-  for (const char* plan : {"malloc", "malloc:0", "malloc:-1", "malloc:x", "no_such_call:1", ":1", "malloc:1;free:1"}) {
+  for (const char* plan :
+       {"malloc", "malloc:0", "malloc:-1", "malloc:x", "no_such_call:1", ":1", "malloc:1;free:1"}) {
     CHECK_THROWS(sim::SetFaultPlan(plan), ErrorCode::kInvalidArgument, "cannot read fault plan");
   }
   runtime::Free(runtime::Malloc(64));  // a refused plan changed nothing

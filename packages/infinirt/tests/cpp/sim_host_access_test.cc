@@ -1,4 +1,5 @@
-// The host cannot read or write simulated device memory: the access itself ends the process, also while a worker runs.
+// The host cannot read or write simulated device memory: the access itself ends the process, also
+// while a worker runs.
 #include <csignal>
 
 #include "backends.h"
@@ -18,7 +19,8 @@ void RestoreSignals() {
   std::signal(SIGBUS, SIG_DFL);
 }
 
-/// Reads device memory in the process that owns it, while a worker fills the same page through its alias.
+/// Reads device memory in the process that owns it, while a worker fills the same page through its
+/// alias.
 void ReadWhileWorkerRuns() {
   RestoreSignals();
   runtime::SelectBackend(Device::Type::kSim);

@@ -41,7 +41,8 @@ void TestStreamsAreAsynchronous() {
   runtime::StreamDestroy(stream);
 }
 
-/// A copy on one stream is seen by another only after the event; without the wait the old value is read.
+/// A copy on one stream is seen by another only after the event; without the wait the old value is
+/// read.
 void TestEventOrdersStreams() {
   const Stream writer = runtime::StreamCreate();
   const Stream reader = runtime::StreamCreate();
@@ -99,17 +100,21 @@ void TestPageableCopiesWait() {
 void TestKindsAreChecked() {
   int host[4] = {};
   int* const device = ToDevice<int>({1, 2, 3, 4});
-  CHECK_THROWS(runtime::Memcpy(host, device, 4, MemcpyKind::kHostToHost), ErrorCode::kInvalidArgument, "is device memory");
-  CHECK_THROWS(runtime::Memcpy(device, host, 4, MemcpyKind::kDeviceToDevice), ErrorCode::kInvalidArgument,
-               "not device memory");
-  CHECK_THROWS(runtime::Memcpy(host, host, 4, MemcpyKind::kHostToDevice), ErrorCode::kInvalidArgument, "not device memory");
-  CHECK_THROWS(runtime::Memcpy(device, host, 17, MemcpyKind::kHostToDevice), ErrorCode::kInvalidArgument,
-               "one live allocation");
+  CHECK_THROWS(runtime::Memcpy(host, device, 4, MemcpyKind::kHostToHost),
+               ErrorCode::kInvalidArgument, "is device memory");
+  CHECK_THROWS(runtime::Memcpy(device, host, 4, MemcpyKind::kDeviceToDevice),
+               ErrorCode::kInvalidArgument, "not device memory");
+  CHECK_THROWS(runtime::Memcpy(host, host, 4, MemcpyKind::kHostToDevice),
+               ErrorCode::kInvalidArgument, "not device memory");
+  CHECK_THROWS(runtime::Memcpy(device, host, 17, MemcpyKind::kHostToDevice),
+               ErrorCode::kInvalidArgument, "one live allocation");
   CHECK_THROWS(runtime::Memset(device, 0, 17), ErrorCode::kInvalidArgument, "one live allocation");
-  CHECK_THROWS(runtime::MemsetAsync(host, 0, 4, Stream()), ErrorCode::kInvalidArgument, "not device memory");
+  CHECK_THROWS(runtime::MemsetAsync(host, 0, 4, Stream()), ErrorCode::kInvalidArgument,
+               "not device memory");
   CHECK(ToHost(device, 4) == (std::vector<int>{1, 2, 3, 4}));
   runtime::Free(device);
-  CHECK_THROWS(runtime::Memcpy(host, device, 4, MemcpyKind::kDeviceToHost), ErrorCode::kInvalidArgument, "freed");
+  CHECK_THROWS(runtime::Memcpy(host, device, 4, MemcpyKind::kDeviceToHost),
+               ErrorCode::kInvalidArgument, "freed");
 }
 
 void TestFreeIsOrdered() {

@@ -17,18 +17,25 @@ void TestHandles() {
   CHECK(runtime::StreamDevice(stream) == Device(runtime::SelectedBackend(), 0));
   runtime::StreamDestroy(stream);
   for (int repeat = 0; repeat < 2; ++repeat) {
-    CHECK_THROWS(runtime::StreamDestroy(stream), ErrorCode::kInvalidArgument, "destroyed or never created");
-    CHECK_THROWS(runtime::StreamSynchronize(stream), ErrorCode::kInvalidArgument, "destroyed or never created");
-    CHECK_THROWS(runtime::StreamQuery(stream), ErrorCode::kInvalidArgument, "destroyed or never created");
-    CHECK_THROWS(runtime::SetCurrentStream(stream), ErrorCode::kInvalidArgument, "destroyed or never created");
-    CHECK_THROWS(runtime::StreamBeginCapture(stream), ErrorCode::kInvalidArgument, "destroyed or never created");
+    CHECK_THROWS(runtime::StreamDestroy(stream), ErrorCode::kInvalidArgument,
+                 "destroyed or never created");
+    CHECK_THROWS(runtime::StreamSynchronize(stream), ErrorCode::kInvalidArgument,
+                 "destroyed or never created");
+    CHECK_THROWS(runtime::StreamQuery(stream), ErrorCode::kInvalidArgument,
+                 "destroyed or never created");
+    CHECK_THROWS(runtime::SetCurrentStream(stream), ErrorCode::kInvalidArgument,
+                 "destroyed or never created");
+    CHECK_THROWS(runtime::StreamBeginCapture(stream), ErrorCode::kInvalidArgument,
+                 "destroyed or never created");
     const Stream other = runtime::StreamCreate();  // takes the same slot
     CHECK(other != stream);
     runtime::StreamDestroy(other);
   }
   CHECK_THROWS(runtime::StreamQuery(Stream{12345}), ErrorCode::kInvalidArgument, "never created");
-  CHECK_THROWS(runtime::StreamQuery(Stream{UINT64_MAX >> 1}), ErrorCode::kInvalidArgument, "never created");
-  CHECK_THROWS(runtime::StreamQuery(Stream{UINT64_MAX}), ErrorCode::kInvalidArgument, "default stream of");
+  CHECK_THROWS(runtime::StreamQuery(Stream{UINT64_MAX >> 1}), ErrorCode::kInvalidArgument,
+               "never created");
+  CHECK_THROWS(runtime::StreamQuery(Stream{UINT64_MAX}), ErrorCode::kInvalidArgument,
+               "default stream of");
 }
 
 void TestDefaultStream() {
@@ -36,8 +43,10 @@ void TestDefaultStream() {
   CHECK(runtime::StreamQuery(stream));
   runtime::StreamSynchronize(stream);
   runtime::StreamSynchronize(Stream());
-  CHECK_THROWS(runtime::StreamDestroy(stream), ErrorCode::kInvalidArgument, "default stream cannot be destroyed");
-  CHECK_THROWS(runtime::StreamDestroy(Stream()), ErrorCode::kInvalidArgument, "default stream cannot be destroyed");
+  CHECK_THROWS(runtime::StreamDestroy(stream), ErrorCode::kInvalidArgument,
+               "default stream cannot be destroyed");
+  CHECK_THROWS(runtime::StreamDestroy(Stream()), ErrorCode::kInvalidArgument,
+               "default stream cannot be destroyed");
 }
 
 void TestPriorities() {
@@ -98,7 +107,8 @@ void TestDestroyWhileUsed() {
       threads.emplace_back([type, stream] {
         runtime::SelectBackend(type);
         try {
-          while (true) static_cast<void>(runtime::StreamQuery(stream));  // ends when the stream does
+          while (true)
+            static_cast<void>(runtime::StreamQuery(stream));  // ends when the stream does
         } catch (const Error& error) {
           CHECK(error.code() == ErrorCode::kInvalidArgument);
         }
@@ -118,8 +128,10 @@ void TestOtherBackend() {
     if (other == type) continue;
     runtime::SelectBackend(other);
     if (runtime::DeviceCount() == 0) continue;
-    CHECK_THROWS(runtime::StreamSynchronize(stream), ErrorCode::kInvalidArgument, "select that backend");
-    CHECK_THROWS(runtime::StreamSynchronize(default_stream), ErrorCode::kInvalidArgument, "select that backend");
+    CHECK_THROWS(runtime::StreamSynchronize(stream), ErrorCode::kInvalidArgument,
+                 "select that backend");
+    CHECK_THROWS(runtime::StreamSynchronize(default_stream), ErrorCode::kInvalidArgument,
+                 "select that backend");
   }
   runtime::SelectBackend(type);
   runtime::StreamDestroy(stream);

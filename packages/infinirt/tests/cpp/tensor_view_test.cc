@@ -72,7 +72,8 @@ void TestContiguity() {
   CHECK(TensorView(storage, {2, 0, 4}, DataType::kFloat32, kCpu).numel() == 0);
 
   const auto dense = [](Sizes shape, Sizes strides) {
-    return TensorView(storage, shape, strides, DataType::kFloat32, kCpu).is_non_overlapping_and_dense();
+    return TensorView(storage, shape, strides, DataType::kFloat32, kCpu)
+        .is_non_overlapping_and_dense();
   };
   CHECK(dense({2, 3}, {1, 2}));
   CHECK(dense({2, 1, 3}, {1, 50, 2}));
@@ -103,27 +104,34 @@ void TestOverlap() {
 
 void TestRefusals() {
   const std::int64_t big = std::int64_t{1} << 40;
-  const auto make = [](void* data, Sizes shape, Sizes strides, DataType dtype = DataType::kFloat32) {
+  const auto make = [](void* data, Sizes shape, Sizes strides,
+                       DataType dtype = DataType::kFloat32) {
     return TensorView(data, shape, strides, dtype, kCpu);
   };
-  CHECK_THROWS(make(storage, {2, 3}, {1}), ErrorCode::kInvalidArgument, "[2, 3] has 2 dimensions but strides [1] have 1");
-  CHECK_THROWS(make(storage, {2, -3}, {1, 1}), ErrorCode::kInvalidArgument, "size -3 of dimension 1");
+  CHECK_THROWS(make(storage, {2, 3}, {1}), ErrorCode::kInvalidArgument,
+               "[2, 3] has 2 dimensions but strides [1] have 1");
+  CHECK_THROWS(make(storage, {2, -3}, {1, 1}), ErrorCode::kInvalidArgument,
+               "size -3 of dimension 1");
   CHECK_THROWS(make(storage, {big, big}, {1, 1}), ErrorCode::kInvalidArgument, "2^63");
-  CHECK_THROWS(TensorView(storage, {big, big}, DataType::kInt8, kCpu), ErrorCode::kInvalidArgument, "2^63");
+  CHECK_THROWS(TensorView(storage, {big, big}, DataType::kInt8, kCpu), ErrorCode::kInvalidArgument,
+               "2^63");
   CHECK_THROWS(make(storage, {big}, {big}), ErrorCode::kInvalidArgument, "2^63");
   CHECK_THROWS(make(storage, {3}, {INT64_MIN}), ErrorCode::kInvalidArgument, "2^63");
   CHECK_THROWS(make(storage, {2}, {INT64_MIN}), ErrorCode::kInvalidArgument, "2^63");
-  CHECK_THROWS(TensorView(storage, {std::int64_t{1} << 61}, DataType::kFloat64, kCpu), ErrorCode::kInvalidArgument,
-               "2^63");
+  CHECK_THROWS(TensorView(storage, {std::int64_t{1} << 61}, DataType::kFloat64, kCpu),
+               ErrorCode::kInvalidArgument, "2^63");
   CHECK_THROWS(make(nullptr, {1}, {1}), ErrorCode::kInvalidArgument, "data is null");
   CHECK_THROWS(make(storage, {1}, {1}, static_cast<DataType>(99)), ErrorCode::kTypeMismatch, "99");
   CHECK_THROWS(make(storage, {2}, {1}).size(1), ErrorCode::kIndexOutOfRange, "dimension 1");
   CHECK_THROWS(make(storage, {2}, {1}).stride(-2), ErrorCode::kIndexOutOfRange, "dimension -2");
-  CHECK_THROWS(make(storage, Sizes(9, 2), Sizes(8, 1)), ErrorCode::kInvalidArgument, "9 dimensions");
+  CHECK_THROWS(make(storage, Sizes(9, 2), Sizes(8, 1)), ErrorCode::kInvalidArgument,
+               "9 dimensions");
   CHECK_THROWS(make(storage, Sizes(10, big), Sizes(10, 1)), ErrorCode::kInvalidArgument, "2^63");
 
-  // Metadata beyond 2^31 elements is fine, and so are empty views with huge sizes, strides and no data.
-  CHECK_EQ(TensorView(storage, {3, std::int64_t{1} << 31}, DataType::kFloat32, kCpu).numel(), std::int64_t{3} << 31);
+  // Metadata beyond 2^31 elements is fine, and so are empty views with huge sizes, strides and no
+  // data.
+  CHECK_EQ(TensorView(storage, {3, std::int64_t{1} << 31}, DataType::kFloat32, kCpu).numel(),
+           std::int64_t{3} << 31);
   CHECK_EQ(make(nullptr, {big, big, 0}, {big, big, big}).numel(), std::int64_t{0});
   CHECK(make(nullptr, {big, big, 0}, {big, big, big}).is_contiguous());
   CHECK(make(nullptr, {big, 0, big}, {big, big, big}).byte_range().begin == nullptr);
@@ -131,8 +139,10 @@ void TestRefusals() {
 }
 
 void TestText() {
-  CHECK_EQ(TensorView(storage, {2, 3}, DataType::kBFloat16, kCpu).ToString(), std::string("bfloat16[2, 3] on cpu:0"));
-  CHECK_EQ(TensorView(storage, {2, 3}, {1, 2}, DataType::kFloat32, Device(Device::Type::kSim, 1)).ToString(),
+  CHECK_EQ(TensorView(storage, {2, 3}, DataType::kBFloat16, kCpu).ToString(),
+           std::string("bfloat16[2, 3] on cpu:0"));
+  CHECK_EQ(TensorView(storage, {2, 3}, {1, 2}, DataType::kFloat32, Device(Device::Type::kSim, 1))
+               .ToString(),
            std::string("float32[2, 3] on sim:1, strides [1, 2]"));
   CHECK(TensorView() == TensorView());
   CHECK_EQ(TensorView().numel(), std::int64_t{0});

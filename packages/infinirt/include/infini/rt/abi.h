@@ -4,8 +4,9 @@
 
 /// Version of the binary interface that these headers describe.
 ///
-/// It changes whenever a public type changes its layout or a public function its meaning. A consumer compares the value
-/// it was compiled with to `infini_rt_abi_version()` when it is loaded and refuses a library of another version.
+/// It changes whenever a public type changes its layout or a public function its meaning. A
+/// consumer compares the value it was compiled with to `infini_rt_abi_version()` when it is loaded
+/// and refuses a library of another version.
 #define INFINI_RT_ABI_VERSION 1
 
 #if defined(_WIN32)

@@ -49,26 +49,30 @@ constexpr bool IsValid(DataType dtype) noexcept { return static_cast<int>(dtype)
 
 /// Returns the size of one element in bytes; 0 for a value outside the enumeration.
 constexpr std::size_t DataTypeSize(DataType dtype) noexcept {
-  constexpr std::uint8_t kSizes[kDataTypeCount] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1};
+  constexpr std::uint8_t kSizes[kDataTypeCount] = {1, 1, 2, 4, 8, 1,  2, 4, 8,
+                                                   2, 2, 4, 8, 8, 16, 1, 1};
   return IsValid(dtype) ? kSizes[static_cast<int>(dtype)] : 0;
 }
 
-/// Returns PyTorch's name of `dtype` ("float32", "bfloat16", ...); "invalid" outside the enumeration.
+/// Returns PyTorch's name of `dtype` ("float32", "bfloat16", ...); "invalid" outside the
+/// enumeration.
 INFINI_RT_EXPORT const char* DataTypeName(DataType dtype) noexcept;
 
-/// Returns the type whose `DataTypeName` is `name`. Throws `Error` (type mismatch) that lists the names.
+/// Returns the type whose `DataTypeName` is `name`. Throws `Error` (type mismatch) that lists the
+/// names.
 INFINI_RT_EXPORT DataType ParseDataType(std::string_view name);
 
 /// Returns DLPack's description of `dtype`. Throws `Error` (type mismatch) outside the enumeration.
 INFINI_RT_EXPORT DlpackDataType ToDlpack(DataType dtype);
 
-/// Returns the type that DLPack describes as `dtype`, or nothing when there is none (several lanes, sub-byte types).
+/// Returns the type that DLPack describes as `dtype`, or nothing when there is none (several lanes,
+/// sub-byte types).
 INFINI_RT_EXPORT std::optional<DataType> FromDlpack(DlpackDataType dtype) noexcept;
 
 /// Returns whether `dtype` is a real floating type (float8 to float64, bfloat16).
 constexpr bool IsFloating(DataType dtype) noexcept {
-  return (dtype >= DataType::kFloat16 && dtype <= DataType::kFloat64) || dtype == DataType::kFloat8E4M3FN ||
-         dtype == DataType::kFloat8E5M2;
+  return (dtype >= DataType::kFloat16 && dtype <= DataType::kFloat64) ||
+         dtype == DataType::kFloat8E4M3FN || dtype == DataType::kFloat8E5M2;
 }
 
 /// Returns whether `dtype` is complex64 or complex128.

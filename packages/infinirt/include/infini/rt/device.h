@@ -38,8 +38,9 @@ class Device {
   /// Device `index` of family `type`. Whether it exists is checked by the call that uses it.
   constexpr Device(Type type, int index = 0) noexcept : type_(type), index_(index) {}
 
-  /// Parses "sim", "nvidia:1", or a PyTorch name: "cuda" means the CUDA-like family that this library was built with
-  /// (nvidia when there is none), "musa" moore, "mlu" cambricon, "npu" ascend, "infini" the selected backend.
+  /// Parses "sim", "nvidia:1", or a PyTorch name: "cuda" means the CUDA-like family that this
+  /// library was built with (nvidia when there is none), "musa" moore, "mlu" cambricon, "npu"
+  /// ascend, "infini" the selected backend.
   ///
   /// Throws `Error` (invalid argument) for an unknown name or a malformed index.
   INFINI_RT_EXPORT static Device Parse(std::string_view text);
@@ -57,10 +58,12 @@ class Device {
   std::int32_t index_ = 0;
 };
 
-/// Returns the platform name of `type` ("cpu", "nvidia", ...); "invalid" for a value outside the enumeration.
+/// Returns the platform name of `type` ("cpu", "nvidia", ...); "invalid" for a value outside the
+/// enumeration.
 INFINI_RT_EXPORT const char* DeviceTypeName(Device::Type type) noexcept;
 
-/// Returns the name under which PyTorch knows devices of `type` ("cuda", "musa", ...); "infini" for sim.
+/// Returns the name under which PyTorch knows devices of `type` ("cuda", "musa", ...); "infini" for
+/// sim.
 INFINI_RT_EXPORT const char* DeviceTypeTorchName(Device::Type type) noexcept;
 
 }  // namespace infini::rt
@@ -68,7 +71,8 @@ INFINI_RT_EXPORT const char* DeviceTypeTorchName(Device::Type type) noexcept;
 template <>
 struct std::hash<infini::rt::Device> {
   std::size_t operator()(const infini::rt::Device& device) const noexcept {
-    return static_cast<std::size_t>(device.type()) << 32 ^ static_cast<std::uint32_t>(device.index());
+    return static_cast<std::size_t>(device.type()) << 32 ^
+           static_cast<std::uint32_t>(device.index());
   }
 };
 

@@ -20,7 +20,8 @@ enum class ErrorCode : std::uint8_t {
   kOutOfMemory = 3,      ///< Memory could not be allocated.
   kNotSupported = 4,     ///< The backend, build or implementation lacks what was asked for.
   kDeviceFailure = 5,    ///< The device runtime reported a failure.
-  kInvalidState = 6,     ///< The call is right, but not now: during capture, after fork, before completion.
+  kInvalidState =
+      6,  ///< The call is right, but not now: during capture, after fork, before completion.
 };
 
 /// One row of the error table: which exception a code becomes on each side.
@@ -47,11 +48,13 @@ INFINI_RT_EXPORT const ErrorCodeInfo& GetErrorCodeInfo(ErrorCode code) noexcept;
 
 /// The exception that every function of InfiniRT and InfiniOps throws.
 ///
-/// `what()` reads "<function> on <device>: <message>"; the parts are available separately. Copying never throws.
+/// `what()` reads "<function> on <device>: <message>"; the parts are available separately. Copying
+/// never throws.
 class INFINI_RT_EXPORT Error : public std::exception {
  public:
   /// Creates an error of `function`; `device` is empty when no device is concerned.
-  Error(ErrorCode code, std::string_view function, std::string_view device, std::string_view message);
+  Error(ErrorCode code, std::string_view function, std::string_view device,
+        std::string_view message);
 
   ErrorCode code() const noexcept { return code_; }
   /// Name of the public function that failed, for example "Malloc".

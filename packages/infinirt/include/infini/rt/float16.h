@@ -25,7 +25,8 @@ struct Float16 {
     const std::uint32_t exponent = (bits >> 10) & 0x1fu;
     const std::uint32_t fraction = bits & 0x3ffu;
     if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | (fraction << 13));
-    if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (fraction << 13));
+    if (exponent != 0)
+      return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (fraction << 13));
     // Subnormal: fraction * 2^-24, which a float holds exactly.
     const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
     return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
@@ -40,11 +41,14 @@ struct Float16 {
       // The quiet bit is set so that a NaN whose payload lies in the dropped bits stays a NaN.
       return static_cast<std::uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x1ffu));
     }
-    if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // rounds to infinity
+    if (magnitude >= 0x477ff000u)
+      return static_cast<std::uint16_t>(sign | 0x7c00u);  // rounds to infinity
     if (magnitude < 0x38800000u) {
-      // Subnormal result: adding 0.5 aligns the unit of the float's last place with 2^-24 and rounds to even.
+      // Subnormal result: adding 0.5 aligns the unit of the float's last place with 2^-24 and
+      // rounds to even.
       const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
-      return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
+      return static_cast<std::uint16_t>(sign |
+                                        (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
     }
     const std::uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u) - (112u << 23);
     return static_cast<std::uint16_t>(sign | (rounded >> 13));

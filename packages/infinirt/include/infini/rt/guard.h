@@ -11,7 +11,8 @@ namespace infini::rt {
 /// Selects the backend of a device and makes the device current; the destructor restores both.
 class DeviceGuard {
  public:
-  /// Throws `Error` and changes nothing when the backend is not compiled or the index is out of range.
+  /// Throws `Error` and changes nothing when the backend is not compiled or the index is out of
+  /// range.
   INFINI_RT_EXPORT explicit DeviceGuard(Device device);
   INFINI_RT_EXPORT ~DeviceGuard();
   DeviceGuard(const DeviceGuard&) = delete;
@@ -26,7 +27,8 @@ class DeviceGuard {
   Device device_;
 };
 
-/// Makes a stream's device current and the stream the current one there; the destructor restores both.
+/// Makes a stream's device current and the stream the current one there; the destructor restores
+/// both.
 class StreamGuard {
  public:
   /// Throws `Error` and changes nothing when the stream is not one of the selected backend.

@@ -13,7 +13,8 @@ namespace infini::rt {
 
 namespace internal {
 
-/// A borrowed callable over [begin, end), so that the loop below needs neither a template nor the heap.
+/// A borrowed callable over [begin, end), so that the loop below needs neither a template nor the
+/// heap.
 class RangeFunction {
  public:
   template <typename Function>
@@ -33,21 +34,26 @@ class RangeFunction {
 
 }  // namespace internal
 
-/// Calls `function(begin, end)` on disjoint ranges that together cover [0, `n`), possibly on several threads, and waits.
+/// Calls `function(begin, end)` on disjoint ranges that together cover [0, `n`), possibly on
+/// several threads, and waits.
 ///
-/// Every range starts at a multiple of `grain` and, but for the last one, ends at one; a loop of at most `grain` runs on
-/// the calling thread as one range. Which ranges there are depends on the number of threads, so a function whose result
-/// depends on them must itself go by `grain`. The first exception is rethrown here after all ranges ended.
+/// Every range starts at a multiple of `grain` and, but for the last one, ends at one; a loop of at
+/// most `grain` runs on the calling thread as one range. Which ranges there are depends on the
+/// number of threads, so a function whose result depends on them must itself go by `grain`. The
+/// first exception is rethrown here after all ranges ended.
 ///
-/// Uses the OpenMP pool of the calling thread (the one PyTorch uses). Runs on the calling thread alone when nested, on
-/// workers of the sim backend, and in a child after fork. Throws `Error` when `n` is negative or `grain` not positive.
-INFINI_RT_EXPORT void ParallelFor(std::int64_t n, std::int64_t grain, internal::RangeFunction function);
+/// Uses the OpenMP pool of the calling thread (the one PyTorch uses). Runs on the calling thread
+/// alone when nested, on workers of the sim backend, and in a child after fork. Throws `Error` when
+/// `n` is negative or `grain` not positive.
+INFINI_RT_EXPORT void ParallelFor(std::int64_t n, std::int64_t grain,
+                                  internal::RangeFunction function);
 
-/// Returns the largest number of threads that `ParallelFor` uses: OMP_NUM_THREADS, or the number of usable cores, until
-/// `SetNumThreads` changes it.
+/// Returns the largest number of threads that `ParallelFor` uses: OMP_NUM_THREADS, or the number of
+/// usable cores, until `SetNumThreads` changes it.
 INFINI_RT_EXPORT int GetNumThreads() noexcept;
 
-/// Sets the largest number of threads for the whole process. Throws `Error` when `count` is not positive.
+/// Sets the largest number of threads for the whole process. Throws `Error` when `count` is not
+/// positive.
 INFINI_RT_EXPORT void SetNumThreads(int count);
 
 /// Returns whether the calling thread is inside a `ParallelFor`.

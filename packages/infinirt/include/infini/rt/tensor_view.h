@@ -17,10 +17,11 @@ namespace infini::rt {
 
 /// Address, shape, strides, element type and device of a tensor that somebody else owns.
 ///
-/// Sizes and strides count elements in 64 bits; strides may be negative or zero, `data()` is the address of the element
-/// whose indices are all zero. Shape and strides are copied: up to rank 8 into the object, above into one heap block.
-/// Every constructed view is sound: sizes are not negative, the number of elements and the span of bytes fit in 63 bits,
-/// and `data` is not null when there are elements. The constructors throw `Error` otherwise.
+/// Sizes and strides count elements in 64 bits; strides may be negative or zero, `data()` is the
+/// address of the element whose indices are all zero. Shape and strides are copied: up to rank 8
+/// into the object, above into one heap block. Every constructed view is sound: sizes are not
+/// negative, the number of elements and the span of bytes fit in 63 bits, and `data` is not null
+/// when there are elements. The constructors throw `Error` otherwise.
 class TensorView {
  public:
   /// Highest rank whose shape and strides need no heap.
@@ -33,9 +34,12 @@ class TensorView {
   }
 
   /// A view with explicit `strides`, as many as `shape` has sizes.
-  TensorView(void* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides, DataType dtype,
-             Device device)
-      : data_(data), device_(device), rank_(static_cast<std::int32_t>(shape.size())), dtype_(dtype) {
+  TensorView(void* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+             DataType dtype, Device device)
+      : data_(data),
+        device_(device),
+        rank_(static_cast<std::int32_t>(shape.size())),
+        dtype_(dtype) {
     if (shape.size() > kInlineRank || shape.size() != strides.size()) {
       InitializeSlow(shape, strides);
       return;
@@ -44,12 +48,16 @@ class TensorView {
       inline_[i] = shape[i];
       inline_[kInlineRank + i] = strides[i];
     }
-    if (!IsSound(data, inline_, inline_ + kInlineRank, rank_, dtype)) ThrowUnsound(data, shape, strides, dtype);
+    if (!IsSound(data, inline_, inline_ + kInlineRank, rank_, dtype))
+      ThrowUnsound(data, shape, strides, dtype);
   }
 
   /// A contiguous (row-major) view.
   TensorView(void* data, std::span<const std::int64_t> shape, DataType dtype, Device device)
-      : data_(data), device_(device), rank_(static_cast<std::int32_t>(shape.size())), dtype_(dtype) {
+      : data_(data),
+        device_(device),
+        rank_(static_cast<std::int32_t>(shape.size())),
+        dtype_(dtype) {
     if (shape.size() > kInlineRank) {
       InitializeSlow(shape);
       return;
@@ -66,10 +74,10 @@ class TensorView {
     }
   }
 
-  TensorView(void* data, std::initializer_list<std::int64_t> shape, std::initializer_list<std::int64_t> strides,
-             DataType dtype, Device device)
-      : TensorView(data, std::span(shape.begin(), shape.size()), std::span(strides.begin(), strides.size()), dtype,
-                   device) {}
+  TensorView(void* data, std::initializer_list<std::int64_t> shape,
+             std::initializer_list<std::int64_t> strides, DataType dtype, Device device)
+      : TensorView(data, std::span(shape.begin(), shape.size()),
+                   std::span(strides.begin(), strides.size()), dtype, device) {}
   TensorView(void* data, std::initializer_list<std::int64_t> shape, DataType dtype, Device device)
       : TensorView(data, std::span(shape.begin(), shape.size()), dtype, device) {}
 
@@ -97,12 +105,18 @@ class TensorView {
   Device device() const noexcept { return device_; }
   int rank() const noexcept { return rank_; }
 
-  std::span<const std::int64_t> shape() const noexcept { return {sizes(), static_cast<std::size_t>(rank_)}; }
-  std::span<const std::int64_t> strides() const noexcept { return {steps(), static_cast<std::size_t>(rank_)}; }
+  std::span<const std::int64_t> shape() const noexcept {
+    return {sizes(), static_cast<std::size_t>(rank_)};
+  }
+  std::span<const std::int64_t> strides() const noexcept {
+    return {steps(), static_cast<std::size_t>(rank_)};
+  }
 
-  /// Size of dimension `dim`; negative values count from the back. Throws `Error` (index out of range).
+  /// Size of dimension `dim`; negative values count from the back. Throws `Error` (index out of
+  /// range).
   std::int64_t size(int dim) const { return sizes()[WrapDimension(dim)]; }
-  /// Stride of dimension `dim` in elements; negative values count from the back. Throws `Error` (index out of range).
+  /// Stride of dimension `dim` in elements; negative values count from the back. Throws `Error`
+  /// (index out of range).
   std::int64_t stride(int dim) const { return steps()[WrapDimension(dim)]; }
 
   /// Number of elements: the product of the sizes, 1 for rank 0.
@@ -114,10 +128,12 @@ class TensorView {
   }
 
   /// `numel()` times the element size.
-  std::int64_t nbytes() const noexcept { return numel() * static_cast<std::int64_t>(DataTypeSize(dtype_)); }
+  std::int64_t nbytes() const noexcept {
+    return numel() * static_cast<std::int64_t>(DataTypeSize(dtype_));
+  }
 
-  /// Whether the elements lie in row-major order without gaps, by PyTorch's rule: strides of size-1 dimensions do not
-  /// matter, and a tensor without elements is contiguous.
+  /// Whether the elements lie in row-major order without gaps, by PyTorch's rule: strides of size-1
+  /// dimensions do not matter, and a tensor without elements is contiguous.
   bool is_contiguous() const noexcept {
     std::uint64_t expected = 1;  // unsigned for the same reason as in `numel`
     bool in_order = true;
@@ -131,24 +147,28 @@ class TensorView {
     return in_order;
   }
 
-  /// Whether the elements fill one block of memory, each address once, in some order of the dimensions.
+  /// Whether the elements fill one block of memory, each address once, in some order of the
+  /// dimensions.
   INFINI_RT_EXPORT bool is_non_overlapping_and_dense() const;
 
-  /// Whether two different indices may share an address. False is certain; true may be a false alarm for exotic strides.
+  /// Whether two different indices may share an address. False is certain; true may be a false
+  /// alarm for exotic strides.
   INFINI_RT_EXPORT bool may_overlap_itself() const;
 
-  /// Whether an element of this view and one of `other` may share a byte. False is certain; true means that the byte
-  /// ranges meet on one device. Views without elements overlap nothing.
+  /// Whether an element of this view and one of `other` may share a byte. False is certain; true
+  /// means that the byte ranges meet on one device. Views without elements overlap nothing.
   INFINI_RT_EXPORT bool may_overlap(const TensorView& other) const noexcept;
 
-  /// Lowest address of any element and the first address past the highest one; both null without elements.
+  /// Lowest address of any element and the first address past the highest one; both null without
+  /// elements.
   struct ByteRange {
     const std::byte* begin;
     const std::byte* end;
   };
   INFINI_RT_EXPORT ByteRange byte_range() const noexcept;
 
-  /// For messages: "float32[2, 3] on cpu:0", with ", strides [1, 2]" when the view is not contiguous.
+  /// For messages: "float32[2, 3] on cpu:0", with ", strides [1, 2]" when the view is not
+  /// contiguous.
   INFINI_RT_EXPORT std::string ToString() const;
 
   /// Hash of address, shape, strides, type and device; equal views hash equally.
@@ -159,10 +179,12 @@ class TensorView {
 
  private:
   const std::int64_t* sizes() const noexcept { return rank_ <= kInlineRank ? inline_ : heap_; }
-  const std::int64_t* steps() const noexcept { return rank_ <= kInlineRank ? inline_ + kInlineRank : heap_ + rank_; }
+  const std::int64_t* steps() const noexcept {
+    return rank_ <= kInlineRank ? inline_ + kInlineRank : heap_ + rank_;
+  }
 
-  static bool IsSound(const void* data, const std::int64_t* sizes, const std::int64_t* steps, int rank,
-                      DataType dtype) noexcept {
+  static bool IsSound(const void* data, const std::int64_t* sizes, const std::int64_t* steps,
+                      int rank, DataType dtype) noexcept {
     std::int64_t count = 1;
     std::int64_t span = 0;  // distance in elements between the lowest and the highest one
     std::int64_t negative = 0;
@@ -226,12 +248,15 @@ class TensorView {
     return static_cast<std::size_t>(dim < 0 ? dim + rank_ : dim);
   }
 
-  INFINI_RT_EXPORT void InitializeSlow(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
+  INFINI_RT_EXPORT void InitializeSlow(std::span<const std::int64_t> shape,
+                                       std::span<const std::int64_t> strides);
   INFINI_RT_EXPORT void InitializeSlow(std::span<const std::int64_t> shape);
   INFINI_RT_EXPORT void CopySlow(const TensorView& other);
   INFINI_RT_EXPORT void ReleaseSlow() noexcept;
-  [[noreturn]] INFINI_RT_EXPORT static void ThrowUnsound(const void* data, std::span<const std::int64_t> shape,
-                                                         std::span<const std::int64_t> strides, DataType dtype);
+  [[noreturn]] INFINI_RT_EXPORT static void ThrowUnsound(const void* data,
+                                                         std::span<const std::int64_t> shape,
+                                                         std::span<const std::int64_t> strides,
+                                                         DataType dtype);
   [[noreturn]] INFINI_RT_EXPORT void ThrowBadDimension(int dim) const;
 
   void* data_ = nullptr;

@@ -37,8 +37,8 @@ void RecordNow(void* event, void*) {
 constexpr Backend MakeCpuBackend() {
   Backend backend{};
   backend.type = Device::Type::kCpu;
-  backend.capabilities = CapabilityBits({Capability::kPinnedHost, Capability::kEventTiming, Capability::kGraphCapture,
-                                         Capability::kHostAccess});
+  backend.capabilities = CapabilityBits({Capability::kPinnedHost, Capability::kEventTiming,
+                                         Capability::kGraphCapture, Capability::kHostAccess});
   backend.survives_fork = true;
   backend.device_count = [] { return 1; };
   backend.device_properties = [](int) { return GetHostProperties(); };
@@ -61,7 +61,9 @@ constexpr Backend MakeCpuBackend() {
   backend.event_synchronize = [](void*) {};
   backend.stream_wait_event = [](void*, void*) {};
   backend.event_elapsed_time = ElapsedMilliseconds;
-  backend.enqueue = [](void*, HostFunction function, const void* arguments, std::size_t) { function(arguments); };
+  backend.enqueue = [](void*, HostFunction function, const void* arguments, std::size_t) {
+    function(arguments);
+  };
   backend.enqueue_graph = [](void*, std::shared_ptr<const HostGraph> graph) { graph->Run(); };
   return backend;
 }

@@ -324,33 +324,36 @@ class CudaLikeBackend {
 
   // --- Host tasks and graphs ---
 
+  // The stream itself knows whether it is being captured, and its recording owns the tasks.
   static void LaunchHost(void* stream, HostFunction function, const void* arguments,
-                         std::size_t size, KeepAlive* keep_alive) {
+                         std::size_t size, KeepAlive* /*keep_alive*/) {
     SdkStream& on = AsStream(stream);
-    if (keep_alive == nullptr) {
-      auto task = std::make_unique<HostTask>(function, arguments, size, on.errors());
-      Calls::OnDevice(Function::kLaunchHost, on.index(), [&] {
-        Calls::Check({Function::kLaunchHost, on.index()}, Sdk::LaunchHostFunc, on.native(),
-                     &HostTask::RunOnce, static_cast<void*>(task.get()));
-        task.release();  // queued, or deleted already
-      });
+    if (on.recording != nullptr) {
+      auto& tasks = on.recording->tasks;
+      tasks.push_back(
+          std::make_unique<HostTask>(function, arguments, size, on.recording->errors));
+      CheckOnDeviceOf(on, Function::kLaunchHost, Sdk::LaunchHostFunc, on.native(),
+                      &HostTask::RunRecorded, static_cast<void*>(tasks.back().get()));
       return;
     }
-    if (on.capture_errors == nullptr) on.capture_errors = std::make_shared<ErrorSlot>();
-    const auto task = std::make_shared<HostTask>(function, arguments, size, on.capture_errors);
-    keep_alive->push_back(task);
-    CheckOnDeviceOf(on, Function::kLaunchHost, Sdk::LaunchHostFunc, on.native(),
-                    &HostTask::RunRecorded, static_cast<void*>(task.get()));
+    auto task = std::make_unique<HostTask>(function, arguments, size, on.errors());
+    Calls::OnDevice(Function::kLaunchHost, on.index(), [&] {
+      Calls::Check({Function::kLaunchHost, on.index()}, Sdk::LaunchHostFunc, on.native(),
+                   &HostTask::RunOnce, static_cast<void*>(task.get()));
+      task.release();  // queued, or deleted already
+    });
   }
 
+  // A capture begins and ends whatever device is current: a failure to change the device back would
+  // leave the stream in a state that the caller does not expect.
   static void BeginCapture(void* stream) {
-    AsStream(stream).capture_errors = nullptr;
-    CheckOnDeviceOf(AsStream(stream), Function::kStreamBeginCapture, Sdk::StreamBeginCapture,
-                    AsStream(stream).native(), Sdk::kCaptureThreadLocal);
+    SdkStream& on = AsStream(stream);
+    auto recording = std::make_shared<Recording>();
+    Calls::Check({Function::kStreamBeginCapture, on.index()}, Sdk::StreamBeginCapture, on.native(),
+                 Sdk::kCaptureThreadLocal);
+    on.recording = std::move(recording);
   }
 
-  // Whatever is current: a failure to change the device would leave the stream
-  // in the capture.
   static void* EndCapture(void* stream) { return new SdkGraph(AsStream(stream)); }
 
   static void* GraphInstantiate(void* graph) {

@@ -46,4 +46,11 @@ void HostTask::Run() const noexcept {
   }
 }
 
+void KeepForever(std::shared_ptr<const Recording> recording) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::shared_ptr<const Recording>>;
+  const std::scoped_lock lock(mutex);
+  kept->push_back(std::move(recording));
+}
+
 }  // namespace infini::rt::cuda_like

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "infini/rt/runtime.h"
 
@@ -42,7 +43,7 @@ class HostTask {
   /// `payload` afterwards.
   static void RunOnce(void* payload) noexcept;
 
-  /// Host function of the SDK for a recorded task, which others keep alive.
+  /// Host function of the SDK for a task that a `Recording` keeps alive.
   static void RunRecorded(void* payload) noexcept;
 
  private:
@@ -52,6 +53,16 @@ class HostTask {
   std::unique_ptr<std::byte[]> arguments_;  // aligned for every fundamental type
   std::shared_ptr<ErrorSlot> errors_;
 };
+
+/// The host tasks of a recording. Whatever may run them shares it.
+struct Recording {
+  std::shared_ptr<ErrorSlot> errors = std::make_shared<ErrorSlot>();
+  std::vector<std::unique_ptr<HostTask>> tasks;
+};
+
+/// Keeps `recording` for as long as the process runs, because nobody can say any more when its tasks
+/// are done.
+void KeepForever(std::shared_ptr<const Recording> recording);
 
 }  // namespace infini::rt::cuda_like
 

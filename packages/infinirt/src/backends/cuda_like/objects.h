@@ -85,9 +85,8 @@ class Stream {
     return error;
   }
 
-  /// Errors of the recording in progress; null when there is none or it has no
-  /// host task yet. Only the capturing thread uses it.
-  std::shared_ptr<ErrorSlot> capture_errors;
+  /// The recording in progress; null when there is none. Only the capturing thread uses it.
+  std::shared_ptr<Recording> recording;
 
  private:
   int index_;
@@ -118,14 +117,13 @@ class Event {
   typename Sdk::NativeEvent native_{};
 };
 
-/// A recording.
+/// Recorded work.
 template <typename Sdk>
 class Graph {
  public:
-  /// Ends the capture of `stream`, which can be used again whether or not that
-  /// succeeds.
+  /// Ends the capture of `stream`, which can be used again whether or not that succeeds.
   explicit Graph(Stream<Sdk>& stream)
-      : index_(stream.index()), errors_(std::exchange(stream.capture_errors, nullptr)) {
+      : index_(stream.index()), recording_(std::exchange(stream.recording, nullptr)) {
     SdkCalls<Sdk>::Check({Function::kStreamEndCapture, index_}, Sdk::StreamEndCapture,
                          stream.native(), &native_);
   }
@@ -135,63 +133,65 @@ class Graph {
 
   int index() const noexcept { return index_; }
   typename Sdk::NativeGraph native() const noexcept { return native_; }
-
-  /// Where the recorded host tasks leave their exceptions; null when there is
-  /// no such task.
-  const std::shared_ptr<ErrorSlot>& errors() const noexcept { return errors_; }
+  const std::shared_ptr<const Recording>& recording() const noexcept { return recording_; }
 
  private:
   int index_;
-  std::shared_ptr<ErrorSlot> errors_;
+  std::shared_ptr<const Recording> recording_;
   typename Sdk::NativeGraph native_{};
 };
 
-/// An instantiated graph. Destroying it waits for the launches whose host tasks
-/// use what the core keeps alive.
+/// An instantiated graph. Destroying it waits for its launches, unless the SDK keeps what they need.
 template <typename Sdk>
 class GraphExec {
   using Calls = SdkCalls<Sdk>;
 
  public:
   /// Instantiates `graph` while its device is current.
-  explicit GraphExec(const Graph<Sdk>& graph) : index_(graph.index()), errors_(graph.errors()) {
-    if (errors_ != nullptr)
+  explicit GraphExec(const Graph<Sdk>& graph)
+      : index_(graph.index()), recording_(graph.recording()) {
+    if (!Sdk::kKeepsRunningGraphs || HasHostTasks()) {
       last_launch_ = std::make_unique<Event<Sdk>>(index_, Sdk::kEventNoTiming);
+    }
     Calls::Check({Function::kGraphInstantiate, index_}, Sdk::GraphInstantiate, &native_,
                  graph.native());
   }
   GraphExec(const GraphExec&) = delete;
   GraphExec& operator=(const GraphExec&) = delete;
   ~GraphExec() {
+    // Launches of one graph run one after another, so the last one is the last to end.
     const RelaxedCapture<Sdk> relaxed;
-    // Launches of one graph run one after another, so the last one is the last
-    // to end.
-    if (last_launch_ != nullptr) Calls::Try(Sdk::EventSynchronize, last_launch_->native());
+    if (is_lost_ ||
+        (last_launch_ != nullptr && !Calls::Try(Sdk::EventSynchronize, last_launch_->native()))) {
+      KeepForever(recording_);
+    }
     Calls::Try(Sdk::GraphExecDestroy, native_);
   }
 
   void Launch(Stream<Sdk>& stream) {
     const std::scoped_lock lock(mutex_);  // SDKs do not let two threads use one graph
     const CallSite site{Function::kGraphLaunch, index_};
-    if (errors_ != nullptr) stream.Watch(errors_);
+    if (HasHostTasks()) stream.Watch(recording_->errors);
     Calls::Check(site, Sdk::GraphLaunch, native_, stream.native());
-    if (errors_ == nullptr) return;
+    if (last_launch_ == nullptr) return;
     try {
       Calls::Check(site, Sdk::EventRecord, last_launch_->native(), stream.native());
     } catch (...) {
-      Calls::Try(Sdk::StreamSynchronize,
-                 stream.native());  // the destructor cannot wait for this
-                                    // launch any more
+      // The destructor cannot wait for this launch.
+      if (!Calls::Try(Sdk::StreamSynchronize, stream.native())) is_lost_ = true;
       throw;
     }
   }
 
  private:
+  bool HasHostTasks() const noexcept { return !recording_->tasks.empty(); }
+
   int index_;
-  std::shared_ptr<ErrorSlot> errors_;
-  std::unique_ptr<Event<Sdk>> last_launch_;  // null without host tasks
+  std::shared_ptr<const Recording> recording_;
+  std::unique_ptr<Event<Sdk>> last_launch_;  // null when the destructor need not wait
   typename Sdk::NativeGraphExec native_{};
   std::mutex mutex_;
+  bool is_lost_ = false;  // a launch may be running that `last_launch_` does not mark
 };
 
 }  // namespace infini::rt::cuda_like

@@ -9,11 +9,13 @@
 //     using DeviceProp = mcDeviceProp_t;
 //     static constexpr Device::Type kType = Device::Type::kMetax;
 //     static constexpr std::uint32_t kLacks = CapabilityBits({});
+//     static constexpr bool kKeepsRunningGraphs = false;
 //   };
 //
 // `kLacks` are the capabilities that the SDK does not have: `kAsyncMalloc`
 // (memory pools), `kIpcEvent`, or both. What only they need is never
 // instantiated, so the SDK may lack those functions altogether.
+// `kKeepsRunningGraphs` tells whether the SDK lets a graph be destroyed while a launch of it runs.
 #ifndef INFINI_RT_BACKENDS_CUDA_LIKE_SDK_H_
 #define INFINI_RT_BACKENDS_CUDA_LIKE_SDK_H_
 

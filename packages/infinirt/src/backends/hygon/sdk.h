@@ -19,6 +19,7 @@ struct HygonSdk {
   // The SDK stands on HIP, which declares interprocess events but does not
   // support them.
   static constexpr std::uint32_t kLacks = CapabilityBits({Capability::kIpcEvent});
+  static constexpr bool kKeepsRunningGraphs = false;
 };
 
 }  // namespace infini::rt

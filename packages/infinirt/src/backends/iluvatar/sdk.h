@@ -19,6 +19,7 @@ struct IluvatarSdk {
   static constexpr Device::Type kType = Device::Type::kIluvatar;
   // The SDK follows CUDA 10.2, which has no memory pools.
   static constexpr std::uint32_t kLacks = CapabilityBits({Capability::kAsyncMalloc});
+  static constexpr bool kKeepsRunningGraphs = false;
 };
 
 }  // namespace infini::rt

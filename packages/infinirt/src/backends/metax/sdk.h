@@ -17,6 +17,7 @@ struct MetaxSdk {
   using DeviceProp = mcDeviceProp_t;
   static constexpr Device::Type kType = Device::Type::kMetax;
   static constexpr std::uint32_t kLacks = CapabilityBits({});
+  static constexpr bool kKeepsRunningGraphs = false;
 };
 
 }  // namespace infini::rt

@@ -17,6 +17,7 @@ struct MooreSdk {
   using DeviceProp = musaDeviceProp;
   static constexpr Device::Type kType = Device::Type::kMoore;
   static constexpr std::uint32_t kLacks = CapabilityBits({});
+  static constexpr bool kKeepsRunningGraphs = false;
 };
 
 }  // namespace infini::rt

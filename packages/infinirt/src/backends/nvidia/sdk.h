@@ -17,6 +17,7 @@ struct NvidiaSdk {
   using DeviceProp = cudaDeviceProp;
   static constexpr Device::Type kType = Device::Type::kNvidia;
   static constexpr std::uint32_t kLacks = CapabilityBits({});
+  static constexpr bool kKeepsRunningGraphs = true;
 };
 
 }  // namespace infini::rt

@@ -23,22 +23,25 @@ std::array<CallState, kFunctionCount> call_states;
 std::atomic<std::int64_t> task_delay{0};
 
 /// Returns the number in `text`, or `fallback` unless all of it is a number from `low` to `high`.
-std::int64_t ParseNumber(std::string_view text, std::int64_t low, std::int64_t high, std::int64_t fallback) {
+std::int64_t ParseNumber(std::string_view text, std::int64_t low, std::int64_t high,
+                         std::int64_t fallback) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
   return whole && value >= low && value <= high ? value : fallback;
 }
 
-/// Reads an environment variable once per process. A malformed value is an error where the device is first used.
+/// Reads an environment variable once per process. A malformed value is an error where the device
+/// is first used.
 std::int64_t Setting(const char* name, std::int64_t low, std::int64_t high, std::int64_t fallback) {
   const char* const text = std::getenv(name);
   if (text == nullptr || *text == '\0') return fallback;
   const std::int64_t value = ParseNumber(text, low, high, low - 1);
   if (value < low) {
     throw Error(ErrorCode::kInvalidArgument, name, "sim",
-                "the environment variable is \"" + std::string(text) + "\"; expected a number from " +
-                    std::to_string(low) + " to " + std::to_string(high));
+                "the environment variable is \"" + std::string(text) +
+                    "\"; expected a number from " + std::to_string(low) + " to " +
+                    std::to_string(high));
   }
   return value;
 }
@@ -73,8 +76,10 @@ void OnCall(Function function) {
   if (state.until_fault.fetch_sub(1, std::memory_order_relaxed) != 1) return;
   const bool allocates = function == Function::kMalloc || function == Function::kMallocAsync ||
                          function == Function::kMallocHost;
-  throw Error(allocates ? ErrorCode::kOutOfMemory : ErrorCode::kDeviceFailure, FunctionName(function), "sim",
-              "this call fails because the fault plan says so (INFINI_RT_SIM_FAULT or SetFaultPlan)");
+  throw Error(
+      allocates ? ErrorCode::kOutOfMemory : ErrorCode::kDeviceFailure, FunctionName(function),
+      "sim",
+      "this call fails because the fault plan says so (INFINI_RT_SIM_FAULT or SetFaultPlan)");
 }
 
 int DeviceCountFromEnvironment() {
@@ -84,13 +89,15 @@ int DeviceCountFromEnvironment() {
 
 std::size_t MemoryFromEnvironment() {
   constexpr std::int64_t kDefault = std::int64_t{4} << 30;
-  return static_cast<std::size_t>(Setting("INFINI_RT_SIM_MEMORY", 4096, std::int64_t{1} << 40, kDefault));
+  return static_cast<std::size_t>(
+      Setting("INFINI_RT_SIM_MEMORY", 4096, std::int64_t{1} << 40, kDefault));
 }
 
 void SetTaskDelay(std::int64_t microseconds) {
   if (microseconds < 0) {
-    throw Error(ErrorCode::kInvalidArgument, "SetTaskDelay", "sim",
-                "the delay is " + std::to_string(microseconds) + " microseconds; expected 0 or more");
+    throw Error(
+        ErrorCode::kInvalidArgument, "SetTaskDelay", "sim",
+        "the delay is " + std::to_string(microseconds) + " microseconds; expected 0 or more");
   }
   task_delay.store(microseconds, std::memory_order_relaxed);
 }
@@ -102,22 +109,27 @@ void SetFaultPlan(std::string_view plan) {
     const std::string_view item = rest.substr(0, comma);
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     const std::size_t colon = item.find(':');
-    if (colon == std::string_view::npos) FailPlan(plan, "\"" + std::string(item) + "\" has no call number");
+    if (colon == std::string_view::npos)
+      FailPlan(plan, "\"" + std::string(item) + "\" has no call number");
     const std::int64_t number = ParseNumber(item.substr(colon + 1), 1, INT32_MAX, 0);
     if (number == 0) FailPlan(plan, "the number in \"" + std::string(item) + "\" is not 1 or more");
     int index = 0;
     while (index < kFunctionCount && item.substr(0, colon) != kFunctionSnakeNames[index]) ++index;
-    if (index == kFunctionCount) FailPlan(plan, "no runtime function is named \"" + std::string(item.substr(0, colon)) + "\"");
+    if (index == kFunctionCount)
+      FailPlan(plan, "no runtime function is named \"" + std::string(item.substr(0, colon)) + "\"");
     faults[static_cast<std::size_t>(index)] = number;
   }
   for (std::size_t i = 0; i < faults.size(); ++i) call_states[i].until_fault.store(faults[i]);
 }
 
-std::vector<std::string_view> FaultPoints() { return {std::begin(kFunctionSnakeNames), std::end(kFunctionSnakeNames)}; }
+std::vector<std::string_view> FaultPoints() {
+  return {std::begin(kFunctionSnakeNames), std::end(kFunctionSnakeNames)};
+}
 
 std::vector<std::uint64_t> CallCounts() {
   std::vector<std::uint64_t> counts;
-  for (const CallState& state : call_states) counts.push_back(state.calls.load(std::memory_order_relaxed));
+  for (const CallState& state : call_states)
+    counts.push_back(state.calls.load(std::memory_order_relaxed));
   return counts;
 }
 

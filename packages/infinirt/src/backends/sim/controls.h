@@ -15,12 +15,12 @@ std::chrono::microseconds TaskDelay() noexcept;
 /// Counts a call of `function` and throws `infini::rt::Error` if the fault plan says that it fails.
 void OnCall(Function function);
 
-/// Returns the number of devices that INFINI_RT_SIM_DEVICES asks for, 0 when it is unset. Throws `infini::rt::Error` when
-/// it is not a number from 0 to 64.
+/// Returns the number of devices that INFINI_RT_SIM_DEVICES asks for, 0 when it is unset. Throws
+/// `infini::rt::Error` when it is not a number from 0 to 64.
 int DeviceCountFromEnvironment();
 
-/// Returns the bytes of memory that each device has: INFINI_RT_SIM_MEMORY, or 4 GiB when it is unset. Throws
-/// `infini::rt::Error` when it is not a number from 4096 to 2^40.
+/// Returns the bytes of memory that each device has: INFINI_RT_SIM_MEMORY, or 4 GiB when it is
+/// unset. Throws `infini::rt::Error` when it is not a number from 4096 to 2^40.
 std::size_t MemoryFromEnvironment();
 
 }  // namespace infini::rt::sim

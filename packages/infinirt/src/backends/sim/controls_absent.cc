@@ -6,8 +6,9 @@ namespace infini::rt::sim {
 namespace {
 
 [[noreturn]] void FailAbsent(const char* function) {
-  throw Error(ErrorCode::kNotSupported, function, "sim",
-              "this build of InfiniRT does not have the sim backend; configure it with -DWITH_SIM=ON");
+  throw Error(
+      ErrorCode::kNotSupported, function, "sim",
+      "this build of InfiniRT does not have the sim backend; configure it with -DWITH_SIM=ON");
 }
 
 }  // namespace

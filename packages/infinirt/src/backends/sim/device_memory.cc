@@ -17,7 +17,9 @@ namespace {
 constexpr std::size_t kAlignment = 512;
 constexpr std::size_t kPage = 4096;
 
-std::size_t RoundUp(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+std::size_t RoundUp(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
 [[noreturn]] void FailSystem(const char* call) {
   throw Error(ErrorCode::kOutOfMemory, "Malloc", "sim",
@@ -35,7 +37,8 @@ DeviceMemory::DeviceMemory(std::size_t capacity) : capacity_(RoundUp(capacity, k
     FailSystem("ftruncate");
   }
   void* const device = mmap(nullptr, capacity_, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file_, 0);
-  void* const alias = mmap(nullptr, capacity_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+  void* const alias =
+      mmap(nullptr, capacity_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
   if (device == MAP_FAILED || alias == MAP_FAILED) {
     if (device != MAP_FAILED) munmap(device, capacity_);
     if (alias != MAP_FAILED) munmap(alias, capacity_);
@@ -95,8 +98,8 @@ void DeviceMemory::Release(void* data) {
     }
   }
   free_.emplace(offset, size);
-  // Whole free pages go back to the system, so that a long run does not keep its peak. A block that only grew at an
-  // edge punches its earlier pages again, which costs nothing.
+  // Whole free pages go back to the system, so that a long run does not keep its peak. A block that
+  // only grew at an edge punches its earlier pages again, which costs nothing.
   const std::size_t first = RoundUp(offset, kPage);
   const std::size_t last = (offset + size) / kPage * kPage;
   constexpr std::size_t kWorthACall = std::size_t{1} << 16;

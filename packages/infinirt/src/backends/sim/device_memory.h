@@ -1,4 +1,5 @@
-// Memory of one simulated device: addresses that the host cannot touch, and an alias that only tasks know.
+// Memory of one simulated device: addresses that the host cannot touch, and an alias that only
+// tasks know.
 #ifndef INFINI_RT_BACKENDS_SIM_DEVICE_MEMORY_H_
 #define INFINI_RT_BACKENDS_SIM_DEVICE_MEMORY_H_
 
@@ -8,12 +9,13 @@
 
 namespace infini::rt::sim {
 
-/// A memfd that is mapped twice: without any access for the addresses handed out, and readable and writable for tasks.
-/// Protection bits belong to mappings of the process, not to threads, so one mapping could not keep out the host alone.
+/// A memfd that is mapped twice: without any access for the addresses handed out, and readable and
+/// writable for tasks. Protection bits belong to mappings of the process, not to threads, so one
+/// mapping could not keep out the host alone.
 class DeviceMemory {
  public:
-  /// Reserves `capacity` bytes of address space; pages take memory when a task first touches them. Throws
-  /// `infini::rt::Error` when the system refuses.
+  /// Reserves `capacity` bytes of address space; pages take memory when a task first touches them.
+  /// Throws `infini::rt::Error` when the system refuses.
   explicit DeviceMemory(std::size_t capacity);
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
@@ -28,7 +30,8 @@ class DeviceMemory {
   /// Whether `data` is an address of this device, allocated or not.
   bool Contains(const void* data) const noexcept;
 
-  /// Returns the alias of [data, data + bytes), or null when the range is not inside one live allocation.
+  /// Returns the alias of [data, data + bytes), or null when the range is not inside one live
+  /// allocation.
   void* Alias(const void* data, std::size_t bytes) const;
 
   std::size_t capacity() const noexcept { return capacity_; }

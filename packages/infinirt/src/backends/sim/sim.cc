@@ -1,5 +1,6 @@
-// A simulated accelerator: several devices whose memory the host cannot touch and whose streams really run beside it,
-// so that wrong order, wrong lifetime and missing synchronisation show on a machine without a GPU.
+// A simulated accelerator: several devices whose memory the host cannot touch and whose streams
+// really run beside it, so that wrong order, wrong lifetime and missing synchronisation show on a
+// machine without a GPU.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -46,7 +47,8 @@ struct SimWorld {
 SimWorld& World() {
   static SimWorld* const world = [] {
     auto fresh = std::make_unique<SimWorld>();
-    for (int i = 0; i < DeviceCountFromEnvironment(); ++i) fresh->devices.push_back(std::make_unique<SimDevice>());
+    for (int i = 0; i < DeviceCountFromEnvironment(); ++i)
+      fresh->devices.push_back(std::make_unique<SimDevice>());
     return fresh.release();
   }();
   return *world;
@@ -56,7 +58,9 @@ SimDevice& DeviceAt(int index) { return *World().devices[static_cast<std::size_t
 
 SimStream& AsStream(void* stream) { return *static_cast<SimStream*>(stream); }
 
-std::shared_ptr<SimEvent>& AsEvent(void* event) { return *static_cast<std::shared_ptr<SimEvent>*>(event); }
+std::shared_ptr<SimEvent>& AsEvent(void* event) {
+  return *static_cast<std::shared_ptr<SimEvent>*>(event);
+}
 
 SimDevice* FindOwner(const void* data) {
   for (const auto& device : World().devices) {
@@ -81,19 +85,22 @@ HostRange TranslateRange(Function function, const void* data, std::size_t bytes,
   if (!on_device) {
     if (owner != nullptr) {
       Fail(ErrorCode::kInvalidArgument, function, kSimBackend,
-           "the kind of copy says host memory, but the address is device memory; pass the matching MemcpyKind");
+           "the kind of copy says host memory, but the address is device memory; pass the matching "
+           "MemcpyKind");
     }
     return {const_cast<void*>(data), !IsPinned(data, bytes)};
   }
   if (owner == nullptr) {
     Fail(ErrorCode::kInvalidArgument, function, kSimBackend,
-         "the address is not device memory of sim; pass memory of Malloc, or the matching MemcpyKind");
+         "the address is not device memory of sim; pass memory of Malloc, or the matching "
+         "MemcpyKind");
   }
   void* const alias = owner->memory.Alias(data, bytes);
   if (alias == nullptr) {
     Fail(ErrorCode::kInvalidArgument, function, kSimBackend,
-         std::to_string(bytes) + " bytes at this address are not inside one live allocation: the memory was freed, or "
-                                 "the range passes its end");
+         std::to_string(bytes) +
+             " bytes at this address are not inside one live allocation: the memory was freed, or "
+             "the range passes its end");
   }
   return {alias, false};
 }
@@ -121,8 +128,9 @@ void DestroyStream(void* stream) {
   for (const auto& device : World().devices) {
     std::shared_ptr<SimStream> found;  // ends after the lock
     const std::scoped_lock lock(device->mutex);
-    const auto place = std::find_if(device->streams.begin(), device->streams.end(),
-                                    [stream](const auto& candidate) { return candidate.get() == stream; });
+    const auto place =
+        std::find_if(device->streams.begin(), device->streams.end(),
+                     [stream](const auto& candidate) { return candidate.get() == stream; });
     if (place == device->streams.end()) continue;
     found = std::move(*place);
     device->streams.erase(place);
@@ -145,7 +153,8 @@ void FreeOnStream(int index, void* data, void* stream) {
 
 void* AllocateHost(std::size_t bytes) {
   constexpr std::size_t kAlignment = 64;
-  void* const data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  void* const data =
+      std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   if (data == nullptr) return nullptr;
   SimWorld& world = World();
   const std::scoped_lock lock(world.pinned_mutex);
@@ -165,14 +174,15 @@ void FreeHostMemory(void* data) {
 }
 
 float ElapsedMilliseconds(void* start, void* end) {
-  return std::chrono::duration<float, std::milli>(AsEvent(end)->time() - AsEvent(start)->time()).count();
+  return std::chrono::duration<float, std::milli>(AsEvent(end)->time() - AsEvent(start)->time())
+      .count();
 }
 
 void EnqueueGraph(void* stream, std::shared_ptr<const HostGraph> graph) {
   const HostGraph* const address = graph.get();
-  AsStream(stream).Enqueue(Task(
-      [](const void* bytes) { (*static_cast<const HostGraph* const*>(bytes))->Run(); }, &address, sizeof address,
-      std::move(graph)));
+  AsStream(stream).Enqueue(
+      Task([](const void* bytes) { (*static_cast<const HostGraph* const*>(bytes))->Run(); },
+           &address, sizeof address, std::move(graph)));
 }
 
 }  // namespace
@@ -180,9 +190,9 @@ void EnqueueGraph(void* stream, std::shared_ptr<const HostGraph> graph) {
 constexpr Backend MakeSimBackend() {
   Backend backend{};
   backend.type = Device::Type::kSim;
-  backend.capabilities = CapabilityBits({Capability::kAsyncMemcpy, Capability::kPinnedHost, Capability::kAsyncMalloc,
-                                         Capability::kEventTiming, Capability::kGraphCapture,
-                                         Capability::kAsyncStreams});
+  backend.capabilities = CapabilityBits({Capability::kAsyncMemcpy, Capability::kPinnedHost,
+                                         Capability::kAsyncMalloc, Capability::kEventTiming,
+                                         Capability::kGraphCapture, Capability::kAsyncStreams});
   backend.survives_fork = false;
   backend.on_call = OnCall;
   backend.device_count = DeviceCountFromEnvironment;
@@ -197,12 +207,16 @@ constexpr Backend MakeSimBackend() {
     return MemoryInfo{memory.capacity() - memory.used(), memory.capacity()};
   };
   backend.device_synchronize = WaitForDevice;
-  backend.malloc = [](int index, std::size_t bytes) { return DeviceAt(index).memory.Allocate(bytes); };
+  backend.malloc = [](int index, std::size_t bytes) {
+    return DeviceAt(index).memory.Allocate(bytes);
+  };
   backend.free = [](int index, void* data) {
     WaitForDevice(index);
     DeviceAt(index).memory.Release(data);
   };
-  backend.malloc_async = [](int index, std::size_t bytes, void*) { return DeviceAt(index).memory.Allocate(bytes); };
+  backend.malloc_async = [](int index, std::size_t bytes, void*) {
+    return DeviceAt(index).memory.Allocate(bytes);
+  };
   backend.free_async = FreeOnStream;
   backend.malloc_host = AllocateHost;
   backend.free_host = FreeHostMemory;
@@ -217,12 +231,17 @@ constexpr Backend MakeSimBackend() {
     return new std::shared_ptr<SimEvent>(std::make_shared<SimEvent>());
   };
   backend.event_destroy = [](void* event) { delete &AsEvent(event); };
-  backend.event_record = [](void* event, void* stream) { AsEvent(event)->Record(AsStream(stream)); };
+  backend.event_record = [](void* event, void* stream) {
+    AsEvent(event)->Record(AsStream(stream));
+  };
   backend.event_query = [](void* event) { return AsEvent(event)->IsDone(); };
   backend.event_synchronize = [](void* event) { AsEvent(event)->Wait(); };
-  backend.stream_wait_event = [](void* stream, void* event) { AsEvent(event)->BlockStream(AsStream(stream)); };
+  backend.stream_wait_event = [](void* stream, void* event) {
+    AsEvent(event)->BlockStream(AsStream(stream));
+  };
   backend.event_elapsed_time = ElapsedMilliseconds;
-  backend.enqueue = [](void* stream, HostFunction function, const void* arguments, std::size_t size) {
+  backend.enqueue = [](void* stream, HostFunction function, const void* arguments,
+                       std::size_t size) {
     AsStream(stream).Enqueue(Task(function, arguments, size));
   };
   backend.enqueue_graph = EnqueueGraph;

@@ -12,7 +12,8 @@
 
 namespace infini::rt::sim {
 
-Task::Task(HostFunction function, const void* arguments, std::size_t size, std::shared_ptr<const void> owner)
+Task::Task(HostFunction function, const void* arguments, std::size_t size,
+           std::shared_ptr<const void> owner)
     : function_(function), owner_(std::move(owner)) {
   if (size > kInlineSize) heap_ = std::make_unique_for_overwrite<std::byte[]>(size);
   if (size != 0) std::memcpy(heap_ != nullptr ? heap_.get() : inline_, arguments, size);
@@ -34,7 +35,8 @@ void SimStream::Enqueue(Task task) {
     const std::scoped_lock lock(mutex_);
     if (count_ == ring_.size()) {
       std::vector<Task> larger(2 * ring_.size());
-      for (std::size_t i = 0; i < count_; ++i) larger[i] = std::move(ring_[(head_ + i) & (ring_.size() - 1)]);
+      for (std::size_t i = 0; i < count_; ++i)
+        larger[i] = std::move(ring_[(head_ + i) & (ring_.size() - 1)]);
       ring_ = std::move(larger);
       head_ = 0;
     }
@@ -76,7 +78,8 @@ void SimStream::Work() {
       --count_;
       running_ = true;
       lock.unlock();
-      if (const std::chrono::microseconds delay = TaskDelay(); delay.count() > 0) std::this_thread::sleep_for(delay);
+      if (const std::chrono::microseconds delay = TaskDelay(); delay.count() > 0)
+        std::this_thread::sleep_for(delay);
       try {
         task.Run();
       } catch (...) {

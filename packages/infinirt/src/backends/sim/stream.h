@@ -16,11 +16,13 @@
 
 namespace infini::rt::sim {
 
-/// A function, a copy of its arguments (in place when they are small) and an object that they refer to.
+/// A function, a copy of its arguments (in place when they are small) and an object that they refer
+/// to.
 class Task {
  public:
   Task() = default;
-  Task(HostFunction function, const void* arguments, std::size_t size, std::shared_ptr<const void> owner = nullptr);
+  Task(HostFunction function, const void* arguments, std::size_t size,
+       std::shared_ptr<const void> owner = nullptr);
 
   void Run() const { function_(heap_ != nullptr ? heap_.get() : inline_); }
 
@@ -54,7 +56,8 @@ class SimStream {
   std::mutex mutex_;
   std::condition_variable work_;  // there is a task, or the stream ends
   std::condition_variable idle_;  // no task is queued or running
-  std::vector<Task> ring_;        // tasks [head_, head_ + count_) modulo its size, which is a power of two
+  std::vector<Task>
+      ring_;  // tasks [head_, head_ + count_) modulo its size, which is a power of two
   std::size_t head_ = 0;
   std::size_t count_ = 0;
   bool running_ = false;
@@ -63,7 +66,8 @@ class SimStream {
   std::thread worker_;  // last: it starts when everything above is there
 };
 
-/// A point in streams. Each record gets a ticket; the event is done when the task of the last ticket ran.
+/// A point in streams. Each record gets a ticket; the event is done when the task of the last
+/// ticket ran.
 class SimEvent : public std::enable_shared_from_this<SimEvent> {
  public:
   void Record(SimStream& stream);

@@ -18,6 +18,7 @@ struct TheadSdk {
   using DeviceProp = cudaDeviceProp;
   static constexpr Device::Type kType = Device::Type::kThead;
   static constexpr std::uint32_t kLacks = CapabilityBits({});
+  static constexpr bool kKeepsRunningGraphs = false;
 };
 
 }  // namespace infini::rt

@@ -97,11 +97,11 @@ Status SDK(DeviceSynchronize)() {
   return Call(SDK_NAME(DeviceSynchronize), [](State& state) -> Outcome {
     // Forbidden while any stream of the device is captured, by whomever.
     for (const SDK(Stream_t) stream : state.streams) {
-      if (stream->capture == nullptr || stream->device != GetThreadState().device) continue;
+      if (stream->capture == nullptr || stream->queue->device != GetThreadState().device) continue;
       stream->capture->is_valid = false;
       return kCaptureUnsupported;
     }
-    return kSuccess;
+    return Work([device = GetThreadState().device] { return RunDevice(device); });
   });
 }
 

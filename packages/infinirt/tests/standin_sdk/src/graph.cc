@@ -86,7 +86,7 @@ Status SDK(GraphGetNodes)(SDK(Graph_t) graph, SDK(GraphNode_t) * nodes, std::siz
 Status SDK(GraphLaunch)(SDK(GraphExec_t) exec, SDK(Stream_t) stream) {
   return Call(SDK_NAME(GraphLaunch), [&](State& state) -> Outcome {
     if (!state.graph_execs.contains(exec)) return kInvalidHandle;
-    if (const Status status = CheckImmediate(state, stream); status != kSuccess) return status;
+    if (const Status status = CheckNotCaptured(state, stream); status != kSuccess) return status;
     return Work([work = exec->work] {
       for (const Work& step : *work) {
         if (const Status status = step(); status != kSuccess) return status;

@@ -22,13 +22,15 @@ void* Allocate(std::size_t bytes) {
   return std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
 }
 
-Status AllocateOnDevice(State& state, int device, void** data, std::size_t bytes) {
+Status AllocateOnDevice(State& state, const DeviceMemory& wanted, void** data) {
+  const std::size_t bytes = wanted.bytes;
   if (data == nullptr || bytes == 0) return kInvalidValue;
-  if (bytes > state.memory_per_device - UsedBytes(state, device)) return SDK(ErrorMemoryAllocation);
+  if (bytes > state.memory_per_device - UsedBytes(state, wanted.device))
+    return SDK(ErrorMemoryAllocation);
   void* const memory = Allocate(bytes);
   if (memory == nullptr) return SDK(ErrorMemoryAllocation);
   state.device_memory.emplace(reinterpret_cast<std::uintptr_t>(memory),
-                              DeviceMemory{device, bytes});
+                              wanted);
   *data = memory;
   return kSuccess;
 }
@@ -72,7 +74,7 @@ Status SDK(MemGetInfo)(std::size_t* free_bytes, std::size_t* total_bytes) {
 Status SDK(Malloc)(void** data, std::size_t bytes) {
   return Call(SDK_NAME(Malloc), [&](State& state) -> Outcome {
     if (const Status status = CheckMayWait(state); status != kSuccess) return status;
-    return AllocateOnDevice(state, GetThreadState().device, data, bytes);
+    return AllocateOnDevice(state, {GetThreadState().device, bytes, false}, data);
   });
 }
 
@@ -107,14 +109,14 @@ Status SDK(FreeHost)(void* data) {
 #ifdef STANDIN_HAS_MEMORY_POOL
 Status SDK(MallocAsync)(void** data, std::size_t bytes, SDK(Stream_t) stream) {
   return Call(SDK_NAME(MallocAsync), [&](State& state) -> Outcome {
-    if (const Status status = CheckImmediate(state, stream); status != kSuccess) return status;
-    return AllocateOnDevice(state, DeviceOf(stream), data, bytes);
+    if (const Status status = CheckNotCaptured(state, stream); status != kSuccess) return status;
+    return AllocateOnDevice(state, {QueueOf(state, stream)->device, bytes, true}, data);
   });
 }
 
 Status SDK(FreeAsync)(void* data, SDK(Stream_t) stream) {
   return Call(SDK_NAME(FreeAsync), [&](State& state) -> Outcome {
-    if (const Status status = CheckImmediate(state, stream); status != kSuccess) return status;
+    if (const Status status = CheckNotCaptured(state, stream); status != kSuccess) return status;
     return FreeOnDevice(state, data);
   });
 }

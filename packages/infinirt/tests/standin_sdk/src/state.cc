@@ -36,7 +36,12 @@ Number ReadVariable(const char* variable, Number unset) {
 
 State::State()
     : device_count(ReadVariable<int>("STANDIN_DEVICES", 2)),
+      is_lazy(ReadVariable<int>("STANDIN_LAZY", 0) != 0),
       memory_per_device(static_cast<std::size_t>(ReadVariable<long>("STANDIN_MEMORY", 1L << 30))) {
+  for (int device = 0; device < device_count; ++device) {
+    default_queues.push_back(std::make_shared<Queue>(Queue{device, {}}));
+  }
+  queues = default_queues;
   const char* const text = std::getenv("STANDIN_FAULT");
   if (text == nullptr) return;
   const std::string_view plan = text;

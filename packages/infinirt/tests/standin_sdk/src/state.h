@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -48,6 +49,20 @@ using Work = std::function<Status()>;
 struct DeviceMemory {
   int device;
   std::size_t bytes;
+  bool is_from_pool;
+};
+
+/// Work that a stream has not done yet.
+struct Queue {
+  int device;
+  std::deque<Work> work;
+};
+
+/// What an event marks.
+struct Point {
+  std::shared_ptr<Queue> queue;
+  bool is_done = false;
+  std::chrono::steady_clock::time_point time;
 };
 
 struct Capture {
@@ -63,7 +78,10 @@ struct State {
 
   std::mutex mutex;
   int device_count;
+  bool is_lazy;
   std::size_t memory_per_device;
+  std::vector<std::shared_ptr<Queue>> default_queues;  // by device
+  std::vector<std::shared_ptr<Queue>> queues;          // all, those of destroyed streams too
   std::map<std::uintptr_t, DeviceMemory> device_memory;
   std::set<void*> host_memory;
   std::set<SDK(Stream_t)> streams;
@@ -122,7 +140,7 @@ bool IsDeviceRange(const State& state, const void* data, std::size_t bytes);
 }  // namespace standin
 
 struct SDK(Stream_st) {
-  int device;
+  std::shared_ptr<standin::Queue> queue;
   unsigned flags;
   std::unique_ptr<standin::Capture> capture;
 };
@@ -130,8 +148,7 @@ struct SDK(Stream_st) {
 struct SDK(Event_st) {
   int device;
   unsigned flags;
-  bool is_recorded = false;
-  std::chrono::steady_clock::time_point time;
+  std::shared_ptr<standin::Point> point;  // null until the event is recorded
 };
 
 struct SDK(Graph_st) {
@@ -144,16 +161,25 @@ struct SDK(GraphExec_st) {
 
 namespace standin {
 
-/// Gives `work` to `stream`: records it while the stream is captured, else has
-/// it done. Null is the default stream of the current device.
+/// Gives `work` to `stream`: records it while the stream is captured, queues it in a lazy run, else
+/// has it done. Null is the default stream of the current device.
 Outcome Submit(State& state, SDK(Stream_t) stream, Work work);
 
-/// As `Submit` for what can be done at once under the lock and cannot be
-/// captured.
-Status CheckImmediate(State& state, SDK(Stream_t) stream);
+/// Fails, and spoils the capture, when `stream` is captured, for what cannot be.
+Status CheckNotCaptured(State& state, SDK(Stream_t) stream);
 
-/// Returns the device of a stream that exists.
-int DeviceOf(SDK(Stream_t) stream);
+/// Returns the queue of a stream that exists.
+const std::shared_ptr<Queue>& QueueOf(State& state, SDK(Stream_t) stream);
+
+/// Does the first piece of work of `queue` without the lock. Returns whether there was one, and
+/// keeps the first failure in `status`.
+bool RunOne(Queue& queue, Status& status);
+
+/// Does all work of the device, without the lock. Returns the first failure.
+Status RunDevice(int device);
+
+/// Does work until that before `point` is done, without the lock.
+Status RunUntil(const Point& point);
 
 }  // namespace standin
 

@@ -1,0 +1,163 @@
+// Python names of streams, events, host tasks and graphs.
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <nanobind/operators.h>
+#include <nanobind/stl/pair.h>
+
+#include "bindings.h"
+
+namespace infini::rt::bindings {
+namespace {
+
+using namespace nb::literals;
+
+template <typename Handle>
+void BindHandle(nb::module_& m, const char* name, const char* doc) {
+  nb::class_<Handle>(m, name, doc)
+      .def_ro("id", &Handle::id)
+      .def("__hash__", [](Handle handle) { return handle.id; })
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"));
+}
+
+void BindStreamFunctions(nb::module_& m) {
+  m.def(
+      "get_stream_priority_range",
+      [] {
+        const StreamPriorityRange range = runtime::GetStreamPriorityRange();
+        return std::pair(range.least, range.greatest);
+      },
+      "Returns the least and the greatest priority; lower numbers come first.");
+  m.def("stream_create", &runtime::StreamCreate, "priority"_a = 0,
+        "Creates a stream on the current device.");
+  m.def("stream_destroy", &runtime::StreamDestroy, "stream"_a, ReleaseGil(),
+        "Destroys a stream; its queued work is done first.");
+  m.def("stream_query", &runtime::StreamQuery, "stream"_a = Stream(),
+        "Returns whether all work queued on the stream is done.");
+  m.def("stream_synchronize", &runtime::StreamSynchronize, "stream"_a = Stream(), ReleaseGil(),
+        "Waits for the stream, then raises the oldest error of a host task there, once.");
+  m.def("stream_wait_event", &runtime::StreamWaitEvent, "stream"_a, "event"_a,
+        "Makes later work on the stream wait for the last record of the event.");
+  m.def("default_stream", &runtime::DefaultStream,
+        "Returns the default stream of the current device.");
+  m.def("current_stream", &runtime::CurrentStream, "Returns the calling thread's current stream.");
+  m.def("set_current_stream", &runtime::SetCurrentStream, "stream"_a,
+        "Makes the stream the calling thread's current one on the stream's device.");
+  m.def("stream_device", &runtime::StreamDevice, "stream"_a, "Returns the device of the stream.");
+  m.def(
+      "stream_native_handle",
+      [](Stream stream) { return FromPointer(runtime::StreamNativeHandle(stream)); },
+      "stream"_a = Stream(), "Returns the backend's own handle, 0 where it has none.");
+  m.def(
+      "stream_from_native_handle",
+      [](nb::int_ native) {
+        return runtime::StreamFromNativeHandle(ToPointer("StreamFromNativeHandle", native));
+      },
+      "native"_a, "Wraps a stream that somebody else owns.");
+
+  struct Guard {
+    Stream stream;
+    std::unique_ptr<StreamGuard> scope;
+  };
+  nb::class_<Guard>(m, "StreamGuard",
+                    "Context manager: makes a stream and its device current, restores both.")
+      .def(
+          "__init__", [](Guard* self, Stream stream) { new (self) Guard{stream, nullptr}; },
+          "stream"_a)
+      .def("__enter__",
+           [](Guard& self) {
+             if (self.scope != nullptr) {
+               throw Error(ErrorCode::kInvalidState, "StreamGuard", "",
+                           "the guard is already entered; make another one");
+             }
+             self.scope = std::make_unique<StreamGuard>(self.stream);
+             return self.stream;
+           })
+      .def(
+          "__exit__", [](Guard& self, nb::args) { self.scope = nullptr; },
+          nb::sig("def __exit__(self, *args: object) -> None"));
+}
+
+void BindEvents(nb::module_& m) {
+  BindHandle<Event>(m, "Event", "A point in the work of a stream.");
+  m.def(
+      "event_create",
+      [](bool timing, bool blocking, bool interprocess) {
+        return runtime::EventCreate(
+            {.timing = timing, .blocking = blocking, .interprocess = interprocess});
+      },
+      nb::kw_only(), "timing"_a = true, "blocking"_a = false, "interprocess"_a = false,
+      "Creates an event on the current device. Raises NotImplementedError for an option the "
+      "backend lacks.");
+  m.def("event_destroy", &runtime::EventDestroy, "event"_a,
+        "Destroys an event; queued waits on it stay in force.");
+  m.def("event_record", &runtime::EventRecord, "event"_a, "stream"_a = Stream(),
+        "Marks the work queued on the stream so far.");
+  m.def("event_query", &runtime::EventQuery, "event"_a,
+        "Returns whether the work of the last record is done.");
+  m.def("event_synchronize", &runtime::EventSynchronize, "event"_a, ReleaseGil(),
+        "Waits until the work of the last record is done.");
+  m.def("event_elapsed_time", &runtime::EventElapsedTime, "start"_a, "end"_a,
+        "Returns the milliseconds from `start` to `end`.");
+}
+
+void BindGraphs(nb::module_& m) {
+  BindHandle<Graph>(m, "Graph", "Recorded work that can be instantiated.");
+  BindHandle<GraphExec>(m, "GraphExec", "A graph that is ready to launch.");
+  m.def(
+      "launch_host",
+      [](Stream stream, nb::int_ function, nb::bytes arguments) {
+        const auto address = reinterpret_cast<HostFunction>(ToPointer("LaunchHost", function));
+        const nb::gil_scoped_release release;
+        runtime::LaunchHost(stream, address, arguments.data(), arguments.size());
+      },
+      "stream"_a, "function"_a, "arguments"_a = nb::bytes("", 0),
+      "Queues the C function `void (const void*)` at address `function` with a copy of "
+      "`arguments`.");
+  m.def("stream_begin_capture", &runtime::StreamBeginCapture, "stream"_a,
+        "Starts to record what the calling thread queues on the stream.");
+  m.def(
+      "stream_end_capture", &runtime::StreamEndCapture, "stream"_a,
+      "Ends the capture and returns what was recorded. Raises RuntimeError when a call spoilt it.");
+  m.def("stream_is_capturing", &runtime::StreamIsCapturing, "stream"_a,
+        "Returns whether the stream is being captured.");
+  m.def("graph_instantiate", &runtime::GraphInstantiate, "graph"_a,
+        "Makes a graph ready to launch.");
+  m.def("graph_launch", &runtime::GraphLaunch, "graph"_a, "stream"_a = Stream(), ReleaseGil(),
+        "Queues all recorded work on the stream.");
+  m.def("graph_task_count", &runtime::GraphTaskCount, "graph"_a,
+        "Returns how many operations the graph holds.");
+  m.def("graph_destroy", &runtime::GraphDestroy, "graph"_a, "Destroys a graph.");
+  m.def("graph_exec_destroy", &runtime::GraphExecDestroy, "graph"_a,
+        "Destroys an executable graph.");
+}
+
+void BindTesting(nb::module_& m) {
+  nb::module_ testing =
+      m.def_submodule("testing", "Host tasks for tests: addresses to give to `launch_host`.");
+  const auto address = [](HostFunction function) {
+    return FromPointer(reinterpret_cast<const void*>(function));
+  };
+  testing.attr("DO_NOTHING") = address([](const void*) {});
+  testing.attr("FAIL") =
+      address([](const void*) { throw std::runtime_error("the host task failed"); });
+  testing.attr("SLEEP") = address([](const void* arguments) {
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(*static_cast<const std::int64_t*>(arguments)));
+  });
+}
+
+}  // namespace
+
+void BindStreams(nb::module_& m) {
+  BindEvents(m);
+  BindStreamFunctions(m);
+  BindGraphs(m);
+  BindTesting(m);
+}
+
+}  // namespace infini::rt::bindings
