@@ -7,6 +7,7 @@ the seconds of every step.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -36,6 +37,9 @@ def work(session: nox.Session, *groups: str, workspace: bool = True) -> None:
     # uv does not read pip's settings; wheels that this machine offers should be found all the same.
     if "UV_FIND_LINKS" not in os.environ and (links := os.environ.get("PIP_FIND_LINKS")):
         environment["UV_FIND_LINKS"] = ",".join(links.split())
+    # CMake reads this variable, so builds inside `uv sync` use ccache too.
+    if shutil.which("ccache"):
+        environment["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
     session.env.update(environment)
     session.run_install(
         "uv",

@@ -100,7 +100,6 @@ def build(configuration: Configuration) -> str | None:
         "-G",
         "Ninja",
         *(f"-D{name}={value}" for name, value in _options(configuration).items()),
-        *toolchain.launcher_options(),
     )
     run("cmake", "--build", configuration.tree, "--parallel", str(toolchain.jobs()))
     shutil.rmtree(configuration.prefix, ignore_errors=True)

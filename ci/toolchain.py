@@ -110,11 +110,6 @@ def compiler_facts(environment: Mapping[str, str] = os.environ) -> dict[str, str
     return {"compiler": f"{tool.path} {banner}", **flags}
 
 
-def launcher_options() -> list[str]:
-    """The CMake option that puts ccache before the compiler, where there is one."""
-    return ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-
-
 def jobs() -> int:
     """How many compilers run at once: `CMAKE_BUILD_PARALLEL_LEVEL`, or one for each core."""
     return int(os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or len(os.sched_getaffinity(0)))

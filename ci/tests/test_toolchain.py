@@ -83,12 +83,6 @@ def test_jobs_follow_the_variable_that_cmake_reads(monkeypatch: pytest.MonkeyPat
     assert toolchain.jobs() >= 1
 
 
-def test_ccache_is_used_where_it_is_present(programs: Path) -> None:
-    assert toolchain.launcher_options() == []
-    _program(programs, "ccache", "ccache version 4.8")
-    assert toolchain.launcher_options() == ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
-
-
 def test_a_missing_optional_program_is_a_skip_with_the_package(programs: Path) -> None:
     with pytest.raises(Skip, match="no doxygen; apt-get install doxygen"):
         toolchain.require_program("doxygen", "doxygen")
