@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from linnet.check.records import Records
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class GenericParam:
     """A declared generic. `kind` is Dim, Shape or a class of dtypes."""
 
@@ -43,7 +43,7 @@ class Where:
     span: Span
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Definition:
     """Anything that has a name at the level of a module or block. `state` guards against cycles."""
 
@@ -53,13 +53,16 @@ class Definition:
     public: bool
     state: str = "new"
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.identity})"
+
     @property
     def identity(self) -> str:
         """`module::name`."""
         return f"{self.scope.name}::{self.name}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ConstDef(Definition):
     """A constant. `type` is set once resolved."""
 
@@ -67,7 +70,7 @@ class ConstDef(Definition):
     type: Type | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class GenericDef(Definition):
     """A definition with generics."""
 
@@ -76,7 +79,7 @@ class GenericDef(Definition):
     facts: Facts = field(default_factory=Facts)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class AliasDef(GenericDef):
     """A named type."""
 
@@ -84,7 +87,7 @@ class AliasDef(GenericDef):
     target: Type | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class StructDef(GenericDef):
     """A struct and its fields in order."""
 
@@ -92,19 +95,19 @@ class StructDef(GenericDef):
     fields: dict[str, Type] = field(default_factory=dict)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class EnumDef(Definition):
     """An enum and its variants in order."""
 
     variants: tuple[str, ...] = ()
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class KernelDef(Definition):
     """A kernel, not built yet."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FunctionDef(GenericDef):
     """`fn`, `op` or `entry`; `block` is set for a method."""
 
@@ -127,7 +130,7 @@ class FunctionDef(GenericDef):
         return f"{self.scope.name}::{owner}{self.name}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class MemberInfo:
     """`param`, `buffer`, `state` or `sub` of a block."""
 
@@ -143,7 +146,7 @@ class MemberInfo:
         return isinstance(self.node.type, tree.OptionalType)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BlockDef(GenericDef):
     """A block: members, then methods and other items by name."""
 
@@ -156,7 +159,7 @@ class BlockDef(GenericDef):
         return [item for item in self.items.values() if isinstance(item, FunctionDef)]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ImportedModule:
     """`use a.b` or the module an item came from."""
 
@@ -165,7 +168,7 @@ class ImportedModule:
     used: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ImportedItem:
     """One name of `use a.b::{name}`; `target` is None when the import itself was wrong."""
 
@@ -177,7 +180,7 @@ class ImportedItem:
 Named: TypeAlias = "Definition | ImportedModule | ImportedItem"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ModuleScope:
     """One module: its names and everything known about its bodies."""
 
@@ -188,6 +191,9 @@ class ModuleScope:
     items: list[Definition] = field(default_factory=list)
     records: Records = field(kw_only=True)
     library: bool = False
+
+    def __repr__(self) -> str:
+        return f"ModuleScope({self.name})"
 
     def functions(self) -> list[FunctionDef]:
         """All functions, methods included, in order."""

@@ -134,7 +134,7 @@ class SlicePart:
     element: tree.Expr | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Records:
     """Side tables of one module's trees."""
 

@@ -54,9 +54,12 @@ class BodyChecker(ControlChecker):
         }
         self.scopes = [{}]
         for param in fn.params:
-            local = Local(param.name, param.type, param.node, is_param=True, used=True)
+            # The gradient of an op sees the parameters that its body sees.
+            local = self.records.locals.get(param.node)
+            if local is None:
+                local = Local(param.name, param.type, param.node, is_param=True, used=True)
+                self.records.locals[param.node] = local
             self.scopes[0][param.name] = local
-            self.records.locals[param.node] = local
         self.result = fn.result or ERROR
 
     def function_body(self, block: tree.Block, name: Span) -> None:

@@ -5,7 +5,7 @@ It is the reference for generated source and back ends, so it takes no short cut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 import torch
 from torch import Tensor
@@ -28,6 +28,21 @@ def interpret(
     `inputs` are the graph's flat inputs in order; `parameters` holds parameters and buffers by
     path. Nothing is written in place: the caller stores the new states.
     """
+    keep = {*graph.results, *(state.result for state in graph.states)}
+    known = interpret_values(graph, inputs, parameters, states, device, keep)
+    written = {s.path: known[s.result] for s in graph.states if s.result != s.value}
+    return [known[number] for number in graph.results], written
+
+
+def interpret_values(
+    graph: Graph,
+    inputs: Sequence[Tensor],
+    parameters: Mapping[str, Tensor],
+    states: Mapping[str, Tensor],
+    device: torch.device | str,
+    wanted: Set[int],
+) -> dict[int, Tensor]:
+    """Runs `graph` and returns at least the `wanted` values, by number."""
     known: dict[int, Tensor] = {}
     for item, tensor in zip(graph.inputs, inputs, strict=True):
         known[item.value] = tensor
@@ -38,10 +53,8 @@ def interpret(
     for constant in graph.constants:
         dtype = torch_dtype(graph.values[constant.value].dtype)
         known[constant.value] = torch.tensor(constant.literal, dtype=dtype, device=device)
-    keep = {*graph.results, *(state.result for state in graph.states)}
-    _Run(graph, torch.device(device)).steps(graph.steps, known, keep)
-    written = {s.path: known[s.result] for s in graph.states if s.result != s.value}
-    return [known[number] for number in graph.results], written
+    _Run(graph, torch.device(device)).steps(graph.steps, known, wanted)
+    return known
 
 
 class _Run:
@@ -49,7 +62,7 @@ class _Run:
         self.graph = graph
         self.device = device
 
-    def steps(self, steps: Sequence[Step], known: dict[int, Tensor], keep: set[int]) -> None:
+    def steps(self, steps: Sequence[Step], known: dict[int, Tensor], keep: Set[int]) -> None:
         last: dict[int, int] = {}
         for step in steps:
             last.update((number, step.index) for number in (*step.reads, *step.results))

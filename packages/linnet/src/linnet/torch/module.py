@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,12 @@ from linnet.torch.interpret import interpret
 from linnet.torch.joining import join_parameters
 from linnet.torch.program import Program
 from linnet.torch.runner import Runner
+from linnet.torch.stages import Portion
 from linnet.torch.weights import Declared
+
+if TYPE_CHECKING:
+    from linnet.backends import Backend, Options
+    from linnet.torch.planned import Finding, Plan, PlanContext
 
 #: `None` and True: generated source; False: the interpreter; a text: a `torch.compile` back end.
 Compile: TypeAlias = "bool | str | None"
@@ -100,15 +105,16 @@ class LinnetModule(Block):
     @property
     def device(self) -> torch.device:
         """Where the model's tensors are, and where its inputs must be."""
-        for tensor in [*self.parameters(), *self.buffers()]:
-            return tensor.device
+        for tensors in (self.parameters(), self.buffers()):
+            for tensor in tensors:
+                return tensor.device
         return self._device
 
     def tensor(self, path: str) -> Tensor:
         """The parameter, buffer or state at `path`; KeyError for a path that has none."""
         found = self._find(path)
         if found is None:
-            near = [p for p in self._paths() if p.split(".")[-1] == path.split(".")[-1]]
+            near = [p for p in self.paths() if p.split(".")[-1] == path.split(".")[-1]]
             hint = f"; there are {', '.join(near[:4])}" if near else ""
             raise KeyError(f"{self.program.name} has no tensor at {path!r}{hint}")
         return found
@@ -123,7 +129,8 @@ class LinnetModule(Block):
         found = block._parameters.get(name)
         return block._buffers.get(name) if found is None else found
 
-    def _paths(self) -> Iterator[str]:
+    def paths(self) -> Iterator[str]:
+        """The paths of all parameters, buffers and states that there are."""
         yield from (name for name, _ in self.named_parameters(remove_duplicate=False))
         yield from (name for name, _ in self.named_buffers(remove_duplicate=False))
 
@@ -176,10 +183,16 @@ class LinnetModule(Block):
         the input before anything is written; a call that fails leaves the states as they were.
         """
         graph = self.graph_for(name, inputs, generics)
-        named = name_inputs(name, self._inputs_of(name), inputs)
-        tensors = bind(graph, named, self.device)
+        tensors = self.bind(graph, inputs)
         results = self.run_graph(graph, tensors, self.compile_mode if compile is None else compile)
         return unflatten(graph.result, iter(results))
+
+    def bind(self, graph: Graph, inputs: Inputs) -> list[Tensor]:
+        """The flat input tensors of a graph. TypeError or ValueError names the input that does not
+        fit, what was expected and what was given.
+        """
+        named = name_inputs(graph.entry, self._inputs_of(graph.entry), inputs)
+        return bind(graph, named, self.device)
 
     def run_graph(
         self, graph: Graph, inputs: Sequence[Tensor], compile: Compile = None
@@ -201,16 +214,21 @@ class LinnetModule(Block):
         key = (id(graph), compile if isinstance(compile, str) else None)
         found = self._runners.get(key)
         if found is None:
-            found = Runner.of_graph(
-                graph,
-                device=self.device,
-                numerics=self.numerics,
-                fold_weights=not self.trainable,
-                join=None if self.trainable else self.join,
-                backend=compile if isinstance(compile, str) else None,
-            )
+            found = self.slice_runner(graph, Portion.whole(graph), key[1])
             self._runners[key] = found
         return found
+
+    def slice_runner(self, graph: Graph, portion: Portion, compile: str | None = None) -> Runner:
+        """The generated source of a portion of a graph, ready to run."""
+        return Runner.of_graph(
+            graph,
+            portion,
+            device=self.device,
+            numerics=self.numerics,
+            fold_weights=not self.trainable,
+            join=None if self.trainable else self.join,
+            backend=compile,
+        )
 
     def graph_for(
         self, entry: str, inputs: Inputs, generics: Mapping[str, Any] | None = None
@@ -245,6 +263,61 @@ class LinnetModule(Block):
                 f"entry {entry}: its sizes depend on its inputs; give `inputs`, or run it first"
             )
         return self.runner(graph).source.text
+
+    # --- plans ---
+
+    def plan_for(
+        self,
+        entry: str,
+        inputs: Inputs,
+        backends: Sequence[Backend] | None = None,
+        compile: str | None = None,
+        memory: int | None = None,
+        measure: bool = True,
+        options: Options | None = None,
+    ) -> Plan:
+        """Divides an entry over back ends, for inputs like `inputs`.
+
+        `backends`: those to ask, in order; None means all that are installed
+        (`linnet.backends.available`). `compile`: the `torch.compile` back end of the generated
+        slices. `memory`: bytes that the plan may keep beyond the model's weights. `measure=False`
+        times nothing: each back end takes what it matches, the largest regions first. `options`
+        sets the same and more; an argument of its own wins.
+
+        Times of each kind of region are kept in `$LINNET_HOME/benchmarks.json` and read from
+        there. A back end that fails loses its regions, and the report says why. Planning changes
+        no state; it may lay sibling weights out side by side.
+        """
+        from linnet.torch.planned.planner import plan_for
+
+        return plan_for(self, entry, inputs, backends, compile, memory, measure, options)
+
+    def context_for(self, plan: Plan) -> PlanContext:
+        """This model's tensors for a plan of it, with the plan's executables prepared."""
+        from linnet.torch.planned.context import PlanContext
+
+        if plan.model is not self:
+            raise ValueError("context_for: the plan was made for another model")
+        context = PlanContext(self, plan.regions, plan=plan)
+        context.prepare()
+        return context
+
+    def conform(
+        self,
+        entry: str,
+        inputs: Inputs,
+        backend: Backend,
+        tolerance: float = 0.01,
+        stress: bool = False,
+    ) -> list[Finding]:
+        """Runs each region that a back end takes both ways, by the back end and by the generated
+        source, on the same inputs; a finding passes when the largest difference is within
+        `tolerance`. A region that writes state runs once, on a copy, and is not compared.
+        `stress` repeats it with large and tiny values and negative zeros.
+        """
+        from linnet.torch.planned.conform import conform
+
+        return conform(self, entry, inputs, backend, tolerance, stress)
 
     def _inputs_of(self, entry: str) -> tuple[str, ...]:
         if entry not in self.program.entries:

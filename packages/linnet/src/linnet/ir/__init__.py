@@ -1,0 +1,6 @@
+"""The symbolic form of checked modules."""
+
+from linnet.ir.lower import lower, lower_function
+from linnet.ir.model import IRFunction, IRModule, Operation, Region
+
+__all__ = ["IRFunction", "IRModule", "Operation", "Region", "lower", "lower_function"]

@@ -1,0 +1,95 @@
+"""What executables see of a model: its tensors by path, and sibling weights joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from linnet.torch.module import LinnetModule
+from linnet.torch.planned.items import RegionItem
+
+if TYPE_CHECKING:
+    from linnet.torch.planned.plan import Plan
+
+#: Where a tensor lies and how often it was written; another pair means another content.
+Stamp = tuple[int, int]
+
+
+class Parameters(Mapping[str, Tensor]):
+    """Path -> tensor of a model, looked up anew each time; `instead` replaces some."""
+
+    def __init__(self, model: LinnetModule, instead: Mapping[str, Tensor] | None = None) -> None:
+        self._model = model
+        self._instead = dict(instead or {})
+
+    def __getitem__(self, path: str) -> Tensor:
+        found = self._instead.get(path)
+        return self._model.tensor(path) if found is None else found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._model.paths(), *self._instead]))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class PlanContext:
+    """A model's tensors as the executables of a plan use them; `model.context_for` makes it."""
+
+    def __init__(
+        self,
+        model: LinnetModule,
+        items: Iterable[RegionItem] = (),
+        instead: Mapping[str, Tensor] | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        self.model = model
+        self.plan = plan
+        self.device = model.device
+        self._parameters = Parameters(model, instead)
+        self._items = tuple(items)
+        self._stamps: list[tuple[Stamp, ...] | None] = [None] * len(self._items)
+
+    @property
+    def parameters(self) -> Mapping[str, Tensor]:
+        """Path -> tensor, for parameters, buffers and states. KeyError for a path without one."""
+        return self._parameters
+
+    def join(self, paths: Sequence[str]) -> Tensor | None:
+        """The parameters at `paths`, one after another along their first axis, as one tensor in
+        the same memory; None where they cannot be laid out so.
+        """
+        return self.model.join(paths)
+
+    def prepare(self) -> bool:
+        """Prepares each executable whose weights were replaced or written since it was prepared
+        last. Returns whether there was one.
+        """
+        changed = False
+        self.device = self.model.device
+        # Preparing may lay weights out anew (`join`), which others have seen elsewhere.
+        for _ in range(3):
+            stale = [
+                n for n, item in enumerate(self._items) if self._stamps[n] != self._stamp(item)
+            ]
+            if not stale:
+                break
+            changed = True
+            for n in stale:
+                item = self._items[n]
+                _prepare(item, self)
+                self._stamps[n] = self._stamp(item)
+        return changed
+
+    def _stamp(self, item: RegionItem) -> tuple[Stamp, ...]:
+        tensors = (self._parameters[path] for path in item.region.parameters)
+        return tuple((tensor.data_ptr(), tensor._version) for tensor in tensors)
+
+
+def _prepare(item: RegionItem, context: PlanContext) -> None:
+    try:
+        item.executable.prepare(context)
+    except Exception as error:
+        raise RuntimeError(f"{item.where()}: prepare failed: {error}") from error

@@ -1,0 +1,137 @@
+"""Runs the items of a plan one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from linnet.graph import Graph
+from linnet.torch.dtypes import describe, describe_tensor, torch_dtype
+from linnet.torch.planned.context import PlanContext
+from linnet.torch.planned.items import Item, RegionItem, SliceItem
+
+
+class Engine:
+    """The items of one plan with the facts that running them needs."""
+
+    def __init__(self, graph: Graph, items: Sequence[Item]) -> None:
+        self.graph = graph
+        self.items = tuple(items)
+        # What each item is the last to read, so that memory is free as soon as it can be.
+        last: dict[int, int] = {}
+        for n, item in enumerate(items):
+            last.update((number, n) for number in (*item.inputs, *item.outputs))
+        keep = {*graph.results, *(state.result for state in graph.states)}
+        self._dying: list[list[int]] = [[] for _ in items]
+        for number, n in last.items():
+            if number not in keep:
+                self._dying[n].append(number)
+
+    def run(
+        self, inputs: Sequence[Tensor], context: PlanContext
+    ) -> tuple[list[Tensor], dict[str, Tensor]]:
+        """Runs everything. Returns flat results, and by path the new states that the generated
+        source computed: the caller stores those. States that back ends wrote in place are as they
+        were if this raises.
+        """
+        known: dict[int, Tensor] = dict(
+            zip((item.value for item in self.graph.inputs), inputs, strict=True)
+        )
+        written: dict[str, Tensor] = {}
+        with torch.no_grad(), restored(self.states_in_place(), context.parameters):
+            for item, dying in zip(self.items, self._dying, strict=True):
+                self.run_item(item, known, written, context)
+                for number in dying:
+                    known.pop(number, None)
+        return self.results(known, context), written
+
+    def states_in_place(self) -> tuple[str, ...]:
+        """The states that back ends write in place."""
+        regions = (item.region for item in self.items if isinstance(item, RegionItem))
+        return tuple(dict.fromkeys(path for r in regions for path in r.states_written))
+
+    def results(self, known: Mapping[int, Tensor], context: PlanContext) -> list[Tensor]:
+        """The entry's flat results; one may be an input, a parameter, a state or a constant."""
+        paths = {p.value: p.path for p in self.graph.parameters}
+        paths.update({s.value: s.path for s in self.graph.states})
+        found = []
+        for number in self.graph.results:
+            literal = self.graph.literal(number)
+            if number in known:
+                found.append(known[number])
+            elif literal is not None:
+                dtype = torch_dtype(self.graph.values[number].dtype)
+                device = context.device
+                found.append(torch.tensor(literal, dtype=dtype, device=device))
+            else:
+                found.append(context.parameters[paths[number]])
+        return found
+
+    def run_item(
+        self,
+        item: Item,
+        known: dict[int, Tensor],
+        written: dict[str, Tensor],
+        context: PlanContext,
+    ) -> None:
+        """Runs one item on the values in `known` and adds what it makes."""
+        inputs = [known[number] for number in item.inputs]
+        try:
+            if isinstance(item, SliceItem):
+                outputs, new_states = item.runner.run(inputs, context.parameters.__getitem__)
+                written.update(new_states)
+            else:
+                outputs = self.execute(item, inputs, [None] * len(item.outputs), context)
+        except Exception as error:
+            raise located(error, f"{self.graph.entry}: {item.where()}") from error
+        known.update(zip(item.outputs, outputs, strict=True))
+
+    def execute(
+        self,
+        item: RegionItem,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor | None],
+        context: PlanContext,
+    ) -> list[Tensor]:
+        """Runs a region on its back end, and checks that what it returns is what the graph says."""
+        made = list(item.executable.execute(inputs, outputs, context))
+        if len(made) != len(item.outputs):
+            raise RuntimeError(f"execute returned {len(made)} outputs, not {len(item.outputs)}")
+        for number, tensor in zip(item.outputs, made, strict=True):
+            value = self.graph.values[number]
+            if not isinstance(tensor, Tensor):
+                raise RuntimeError(f"execute returned a {type(tensor).__name__}, not a tensor")
+            if tuple(tensor.shape) != value.shape or tensor.dtype != torch_dtype(value.dtype):
+                raise RuntimeError(
+                    f"execute returned {describe_tensor(tensor)}, not "
+                    f"{describe(value.shape, value.dtype)}"
+                )
+            if tensor.device != context.device:
+                raise RuntimeError(
+                    f"execute returned a tensor on {tensor.device}, not {context.device}"
+                )
+        return made
+
+
+@contextmanager
+def restored(paths: Iterable[str], parameters: Mapping[str, Tensor]) -> Iterator[None]:
+    """Puts the states at `paths` back as they were when the code inside raises."""
+    backups = {path: parameters[path].clone() for path in paths}
+    try:
+        yield
+    except BaseException:
+        with torch.no_grad():
+            for path, backup in backups.items():
+                parameters[path].copy_(backup)
+        raise
+
+
+def located(error: Exception, where: str) -> Exception:
+    """The error with its place in front, of the same kind where callers tell kinds apart."""
+    for kind in (IndexError, ValueError, TypeError, NotImplementedError, MemoryError):
+        if isinstance(error, kind):
+            return kind(f"{where}: {error}")
+    return RuntimeError(f"{where}: {error}")

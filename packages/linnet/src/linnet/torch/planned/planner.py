@@ -1,0 +1,297 @@
+"""Makes plans: proposals, times, selection, items, in this order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from linnet.backends import Backend, Executable, Options, Target, available
+from linnet.backends.store import BenchmarkStore, Timing
+from linnet.graph import Graph
+from linnet.torch.interpret import interpret_values
+from linnet.torch.module import Inputs, LinnetModule
+from linnet.torch.planned.context import PlanContext
+from linnet.torch.planned.engine import Engine
+from linnet.torch.planned.items import Item, RegionItem, arrange, portion_of
+from linnet.torch.planned.layouts import layouts_of
+from linnet.torch.planned.measure import Run, time_pair
+from linnet.torch.planned.plan import Plan, StepTimes
+from linnet.torch.planned.proposals import (
+    Proposal,
+    Refusal,
+    compile_regions,
+    describe_failure,
+    propose,
+)
+from linnet.torch.planned.select import Choice, exact, greedy
+from linnet.torch.planned.target import target_for
+from linnet.torch.runner import Runner
+from linnet.torch.stages import Portion
+
+
+def plan_for(
+    model: LinnetModule,
+    entry: str,
+    inputs: Inputs,
+    backends: Sequence[Backend] | None = None,
+    compile: str | None = None,
+    memory: int | None = None,
+    measure: bool = True,
+    options: Options | None = None,
+) -> Plan:
+    """Divides an entry over back ends, for inputs like `inputs`; `LinnetModule.plan_for` has the
+    contract.
+    """
+    base = options or Options()
+    chosen = replace(
+        base,
+        compile=base.compile if compile is None else compile,
+        memory=base.memory if memory is None else memory,
+    )
+    graph = model.graph_for(entry, inputs)
+    planner = _Planner(model, graph, model.bind(graph, inputs), chosen)
+    return planner.plan(available() if backends is None else backends, measure)
+
+
+@dataclass
+class _Kind:
+    """Regions of one kind on one back end: compiled and timed once."""
+
+    key: str
+    proposals: list[Proposal]
+    executable: Executable | None = None
+    times: Timing | None = None
+
+
+class _Planner:
+    def __init__(
+        self, model: LinnetModule, graph: Graph, inputs: Sequence[Tensor], options: Options
+    ) -> None:
+        self.model = model
+        self.graph = graph
+        self.inputs = inputs
+        self.options = options
+        self.target: Target = target_for(model.device)
+        self.refusals: list[Refusal] = []
+        # Timing works on copies of the states, so that planning changes none.
+        self.states = {s.path: model.tensor(s.path).clone() for s in graph.states}
+
+    def plan(self, backends: Sequence[Backend], measure: bool) -> Plan:
+        proposals, self.refusals = propose(self.graph, backends, self.target)
+        kinds = self.kinds(proposals)
+        self.compile_first(kinds)
+        measured = measure and self.time(kinds)
+        items, selection, other = self.select(kinds, measure)
+        times = StepTimes(selection=selection, other_selection=other)
+        if measured:
+            items, times = self.time_whole(items, times)
+        return Plan(self.model, self.graph, items, self.refusals, self.target, self.options, times)
+
+    # --- proposals ---
+
+    def kinds(self, proposals: Sequence[Proposal]) -> list[_Kind]:
+        kinds: dict[str, _Kind] = {}
+        for proposal in proposals:
+            key = self.key(proposal)
+            kinds.setdefault(key, _Kind(key, [])).proposals.append(proposal)
+        return list(kinds.values())
+
+    def key(self, proposal: Proposal) -> str:
+        """Everything that a region's times depend on."""
+        device = self.model.device
+        return json.dumps(
+            {
+                "device": [self.target.kind, self.target.name, list(self.target.capability)],
+                "backend": [proposal.backend.name, proposal.backend.version],
+                "kind": proposal.region.kind,
+                "layouts": layouts_of(self.graph, proposal.region, self.model.tensor),
+                "torch": self.target.torch_version,
+                "compile": self.options.compile,
+                "numerics": self.model.numerics,
+                "threads": torch.get_num_threads() if device.type == "cpu" else None,
+            },
+            separators=(",", ":"),
+        )
+
+    def compile_first(self, kinds: list[_Kind]) -> None:
+        """Compiles one region of each kind; drops a kind none of whose regions compiles."""
+        for kind in list(kinds):
+            first = kind.proposals[0]
+            (made,) = compile_regions(first.backend, [first.region], self.target, self.options)
+            if isinstance(made, str):
+                self.refuse(kind.proposals, made)
+                kinds.remove(kind)
+            else:
+                kind.executable = made
+
+    def refuse(self, proposals: Sequence[Proposal], reason: str) -> None:
+        self.refusals += [Refusal(p.backend.name, reason, p.region) for p in proposals]
+
+    # --- times ---
+
+    def time(self, kinds: list[_Kind]) -> bool:
+        """Times each kind that the store does not know; drops those that fail. Returns whether
+        anything was timed.
+        """
+        store = BenchmarkStore()
+        for kind in kinds:
+            kind.times = store.get(kind.key)
+        unknown = [kind for kind in kinds if kind.times is None]
+        if not unknown:
+            return False
+        wanted = {n for kind in unknown for n in kind.proposals[0].region.inputs}
+        parameters = {p.path: self.model.tensor(p.path) for p in self.graph.parameters}
+        with torch.no_grad():
+            values = interpret_values(
+                self.graph, self.inputs, parameters, self.states, self.model.device, wanted
+            )
+        found: dict[str, Timing] = {}
+        for kind in unknown:
+            try:
+                kind.times = found[kind.key] = self.time_kind(kind, values)
+            except Exception as error:
+                self.refuse(kind.proposals, f"failed when it was timed: {describe_failure(error)}")
+                kinds.remove(kind)
+        store.put(found)
+        return True
+
+    def time_kind(self, kind: _Kind, values: dict[int, Tensor]) -> Timing:
+        region = kind.proposals[0].region
+        assert kind.executable is not None
+        item = RegionItem(region, kind.proposals[0].backend, kind.executable)
+        context = self.context([item])
+        runner = self.runner(portion_of(self.graph, region.steps))
+        engine = Engine(self.graph, [item])
+        nothing = [None] * len(region.outputs)
+        inputs = [values[number] for number in region.inputs]
+        with torch.no_grad():
+            backend, generated = time_pair(
+                lambda given: engine.execute(item, given, nothing, context),
+                lambda given: runner.run(given, context.parameters.__getitem__),
+                inputs,
+                self.model.device,
+            )
+        return Timing(backend, generated)
+
+    def context(self, items: Sequence[RegionItem]) -> PlanContext:
+        """A context on copies of the states, its executables prepared."""
+        context = PlanContext(self.model, items, self.states)
+        context.prepare()
+        return context
+
+    def runner(self, portion: Portion) -> Runner:
+        return self.model.slice_runner(self.graph, portion, self.options.compile)
+
+    # --- selection ---
+
+    def select(self, kinds: Sequence[_Kind], measure: bool) -> tuple[list[Item], str, float | None]:
+        """The items, which selection made them, and what the other selection would save."""
+        left = [(kind, p) for kind in kinds for p in kind.proposals if self.worth(kind, p, measure)]
+        while True:
+            choices = [_choice(kind, proposal, measure) for kind, proposal in left]
+            taken, selection, other = self.choose(choices, measure)
+            regions, failed = self.compile_taken([left[n] for n in taken])
+            if not failed:
+                break
+            # Their place is free for others now.
+            left = [pair for pair in left if not any(pair[1] is gone for gone in failed)]
+        used = {id(left[n][1]) for n in taken}
+        for (_, proposal), choice in zip(left, choices, strict=True):
+            if id(proposal) not in used:
+                self.refuse([proposal], self.why_not(choice, regions))
+        items = arrange(self.graph, regions, self.runner)
+        return list(items), selection, other
+
+    def worth(self, kind: _Kind, proposal: Proposal, measure: bool) -> bool:
+        """Whether a region saves enough to be chosen at all; says so in the report if not."""
+        assert kind.executable is not None
+        if not measure or kind.times is None:
+            return True
+        saved = kind.times.generated - kind.times.backend
+        if saved > 0 and saved >= self.options.margin * kind.times.generated:
+            return True
+        self.refuse(
+            [proposal],
+            f"takes {kind.times.backend * 1e6:.1f} us, generated source "
+            f"{kind.times.generated * 1e6:.1f} us: saves less than {self.options.margin:.0%}",
+        )
+        return False
+
+    def choose(
+        self, choices: Sequence[Choice], measure: bool
+    ) -> tuple[list[int], str, float | None]:
+        memory = self.options.memory
+        by_greed = greedy(choices, memory)
+        if memory is not None or not measure:
+            return by_greed, "greedy", None
+        best = exact(choices)
+        totals = [sum(choices[n].saves for n in taken) for taken in (by_greed, best)]
+        if self.options.selection == "exact":
+            return best, "exact", totals[0]
+        return by_greed, "greedy", totals[1]
+
+    def why_not(self, choice: Choice, regions: Sequence[RegionItem]) -> str:
+        for item in regions:
+            if item.region.overlaps(choice.region):
+                return f"overlaps a region that {item.backend.name} runs and that saves more"
+        return f"would keep {choice.holds} bytes more, past the bound of {self.options.memory}"
+
+    def compile_taken(
+        self, taken: Sequence[tuple[_Kind, Proposal]]
+    ) -> tuple[list[RegionItem], list[Proposal]]:
+        """The chosen regions compiled, and those that do not compile, which it refuses."""
+        items: list[RegionItem] = []
+        failed: list[Proposal] = []
+        for backend in {id(p.backend): p.backend for _, p in taken}.values():
+            own = [(kind, p) for kind, p in taken if p.backend is backend]
+            made = compile_regions(backend, [p.region for _, p in own], self.target, self.options)
+            for (kind, proposal), executable in zip(own, made, strict=True):
+                if isinstance(executable, str):
+                    self.refuse([proposal], executable)
+                    failed.append(proposal)
+                    continue
+                times = kind.times
+                items.append(
+                    RegionItem(
+                        proposal.region,
+                        backend,
+                        executable,
+                        times.backend if times else None,
+                        times.generated if times else None,
+                    )
+                )
+        return items, failed
+
+    def time_whole(self, items: list[Item], times: StepTimes) -> tuple[list[Item], StepTimes]:
+        """Times the plan against all-generated source and keeps the better one."""
+        regions = [item for item in items if isinstance(item, RegionItem)]
+        generated = list(arrange(self.graph, [], self.runner))
+        if not regions:
+            return items, times
+        runs = [self.whole_run(items, regions), self.whole_run(generated, [])]
+        planned, plain = time_pair(runs[0], runs[1], self.inputs, self.model.device)
+        kept = replace(times, planned=planned, generated=plain)
+        if planned <= plain:
+            return items, kept
+        reason = (
+            f"the whole plan took {planned * 1e6:.1f} us, all generated source {plain * 1e6:.1f} us"
+        )
+        self.refusals += [Refusal(item.backend.name, reason, item.region) for item in regions]
+        return generated, replace(kept, planned=plain)
+
+    def whole_run(self, items: list[Item], regions: Sequence[RegionItem]) -> Run:
+        engine = Engine(self.graph, items)
+        context = self.context(regions)
+        return lambda given: engine.run(given, context)
+
+
+def _choice(kind: _Kind, proposal: Proposal, measure: bool) -> Choice:
+    assert kind.executable is not None
+    holds = kind.executable.meta.holds
+    if measure and kind.times is not None:
+        return Choice(proposal.region, kind.times.generated - kind.times.backend, holds)
+    return Choice(proposal.region, float(len(proposal.region.steps)), holds)
