@@ -18,26 +18,26 @@ SAMPLE_SECONDS = 50e-6
 #: At most this many copies of the inputs are rotated, however small they are.
 MOST_COPIES = 16
 
-Run = Callable[[Sequence[Tensor]], object]
+Run = Callable[[], object]
 
 
 def time_pair(
-    one: Run, other: Run, inputs: Sequence[Tensor], device: torch.device
+    one: Sequence[Run], other: Sequence[Run], device: torch.device
 ) -> tuple[float, float]:
-    """Median seconds of a call of each, over at least `RUNS` samples taken in turn.
+    """Median seconds of a call of each side, over at least `RUNS` samples taken in turn.
 
-    Both get the same inputs, which rotate through copies that do not fit the last-level cache.
+    A side is a list of calls that do the same on different memory; they take turns.
     """
-    copies = rotated(inputs)
+    sides = (one, other)
     repeats = []
-    for run in (one, other):
+    for runs in sides:
         for _ in range(WARM_UP):
-            run(copies[0])
-        repeats.append(max(1, int(SAMPLE_SECONDS / max(_sample(run, copies, 1, 0, device), 1e-9))))
+            runs[0]()
+        repeats.append(max(1, int(SAMPLE_SECONDS / max(_sample(runs, 1, 0, device), 1e-9))))
     samples: tuple[list[float], list[float]] = ([], [])
     for n in range(RUNS):
-        for run, count, kept in zip((one, other), repeats, samples, strict=True):
-            kept.append(_sample(run, copies, count, n, device))
+        for runs, count, kept in zip(sides, repeats, samples, strict=True):
+            kept.append(_sample(runs, count, n, device))
     return statistics.median(samples[0]), statistics.median(samples[1])
 
 
@@ -58,9 +58,7 @@ def _copy(tensor: Tensor) -> Tensor:
     return copied.copy_(tensor)
 
 
-def _sample(
-    run: Run, copies: Sequence[Sequence[Tensor]], count: int, first: int, device: torch.device
-) -> float:
+def _sample(runs: Sequence[Run], count: int, first: int, device: torch.device) -> float:
     """Seconds of one call, the mean of `count` in a row."""
     if device.type == "cuda":
         # torch annotates no constructor of events.
@@ -68,13 +66,13 @@ def _sample(
         end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         begin.record()
         for n in range(count):
-            run(copies[(first + n) % len(copies)])
+            runs[(first + n) % len(runs)]()
         end.record()
         end.synchronize()
         return float(begin.elapsed_time(end)) / 1e3 / count
     start = time.perf_counter()
     for n in range(count):
-        run(copies[(first + n) % len(copies)])
+        runs[(first + n) % len(runs)]()
     return (time.perf_counter() - start) / count
 
 
@@ -97,5 +95,5 @@ def read_bandwidth(device: str) -> float:
     target = torch.device(device)
     count = 2 * max(last_level_cache(), 32 * 2**20) // 4
     buffer = torch.ones(count, dtype=torch.float32, device=target)
-    seconds = min(_sample(lambda _: buffer.sum(), [[]], 1, 0, target) for _ in range(7))
+    seconds = min(_sample([buffer.sum], 1, 0, target) for _ in range(7))
     return buffer.numel() * buffer.element_size() / seconds

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from linnet.backends import Backend, Executable, Options, Target, available
+from linnet.backends import Backend, Executable, Options, Replay, Target, available
 from linnet.backends.store import BenchmarkStore, Timing
 from linnet.graph import Graph
+from linnet.torch.dtypes import torch_dtype
 from linnet.torch.interpret import interpret_values
 from linnet.torch.module import Inputs, LinnetModule
+from linnet.torch.planned.captured import Captured
 from linnet.torch.planned.context import PlanContext
 from linnet.torch.planned.engine import Engine
 from linnet.torch.planned.items import Item, RegionItem, arrange, portion_of
 from linnet.torch.planned.layouts import layouts_of
-from linnet.torch.planned.measure import Run, time_pair
+from linnet.torch.planned.measure import Run, rotated, time_pair
 from linnet.torch.planned.plan import Plan, StepTimes
 from linnet.torch.planned.proposals import (
     Proposal,
@@ -27,6 +30,7 @@ from linnet.torch.planned.proposals import (
     describe_failure,
     propose,
 )
+from linnet.torch.planned.recording import execute_into, make_recorder
 from linnet.torch.planned.select import Choice, exact, greedy
 from linnet.torch.planned.target import target_for
 from linnet.torch.runner import Runner
@@ -53,7 +57,7 @@ def plan_for(
         memory=base.memory if memory is None else memory,
     )
     graph = model.graph_for(entry, inputs)
-    planner = _Planner(model, graph, model.bind(graph, inputs), chosen)
+    planner = _Planner(model, graph, inputs, chosen)
     return planner.plan(available() if backends is None else backends, measure)
 
 
@@ -68,12 +72,11 @@ class _Kind:
 
 
 class _Planner:
-    def __init__(
-        self, model: LinnetModule, graph: Graph, inputs: Sequence[Tensor], options: Options
-    ) -> None:
+    def __init__(self, model: LinnetModule, graph: Graph, inputs: Inputs, options: Options) -> None:
         self.model = model
         self.graph = graph
-        self.inputs = inputs
+        self.given = inputs
+        self.inputs = model.bind(graph, inputs)
         self.options = options
         self.target: Target = target_for(model.device)
         self.refusals: list[Refusal] = []
@@ -112,6 +115,7 @@ class _Planner:
                 "torch": self.target.torch_version,
                 "compile": self.options.compile,
                 "numerics": self.model.numerics,
+                "recorded": not isinstance(make_recorder(proposal.backend, self.target), str),
                 "threads": torch.get_num_threads() if device.type == "cpu" else None,
             },
             separators=(",", ":"),
@@ -165,17 +169,36 @@ class _Planner:
         item = RegionItem(region, kind.proposals[0].backend, kind.executable)
         context = self.context([item])
         runner = self.runner(portion_of(self.graph, region.steps))
-        engine = Engine(self.graph, [item])
-        nothing = [None] * len(region.outputs)
-        inputs = [values[number] for number in region.inputs]
+        lookup = context.parameters.__getitem__
+        copies = rotated([values[number] for number in region.inputs])
         with torch.no_grad():
-            backend, generated = time_pair(
-                lambda given: engine.execute(item, given, nothing, context),
-                lambda given: runner.run(given, context.parameters.__getitem__),
-                inputs,
-                self.model.device,
+            return Timing(
+                *time_pair(
+                    [self.backend_run(item, given, context) for given in copies],
+                    [
+                        partial(runner.run, given, context.parameters.__getitem__)
+                        for given in copies
+                    ],
+                    self.model.device,
+                )
             )
-        return Timing(backend, generated)
+
+    def backend_run(self, item: RegionItem, inputs: Sequence[Tensor], context: PlanContext) -> Run:
+        """A region's run as a captured step does it: replayed where its back end records."""
+        recorder = make_recorder(item.backend, self.target)
+        if isinstance(recorder, str):
+            nothing = [None] * len(item.outputs)
+            return partial(Engine(self.graph, [item]).execute, item, inputs, nothing, context)
+        values = [self.graph.values[number] for number in item.outputs]
+        outputs = [
+            torch.empty(value.shape, dtype=torch_dtype(value.dtype), device=self.model.device)
+            for value in values
+        ]
+        with recorder.recording():
+            execute_into(item, inputs, outputs, context)
+        replay = recorder.finish()
+        # The memory must live as long as the replay.
+        return partial(_replay, replay, (inputs, outputs))
 
     def context(self, items: Sequence[RegionItem]) -> PlanContext:
         """A context on copies of the states, its executables prepared."""
@@ -267,13 +290,15 @@ class _Planner:
         return items, failed
 
     def time_whole(self, items: list[Item], times: StepTimes) -> tuple[list[Item], StepTimes]:
-        """Times the plan against all-generated source and keeps the better one."""
+        """Times the plan against all-generated source, both as a captured step, and keeps the
+        better one.
+        """
         regions = [item for item in items if isinstance(item, RegionItem)]
-        generated = list(arrange(self.graph, [], self.runner))
         if not regions:
             return items, times
-        runs = [self.whole_run(items, regions), self.whole_run(generated, [])]
-        planned, plain = time_pair(runs[0], runs[1], self.inputs, self.model.device)
+        generated = list(arrange(self.graph, [], self.runner))
+        sides = [self.whole_run(items), self.whole_run(generated)]
+        planned, plain = time_pair([sides[0]], [sides[1]], self.model.device)
         kept = replace(times, planned=planned, generated=plain)
         if planned <= plain:
             return items, kept
@@ -283,10 +308,20 @@ class _Planner:
         self.refusals += [Refusal(item.backend.name, reason, item.region) for item in regions]
         return generated, replace(kept, planned=plain)
 
-    def whole_run(self, items: list[Item], regions: Sequence[RegionItem]) -> Run:
-        engine = Engine(self.graph, items)
-        context = self.context(regions)
-        return lambda given: engine.run(given, context)
+    def whole_run(self, items: list[Item]) -> Run:
+        plan = self.made(items, StepTimes())
+        context = PlanContext(self.model, plan.regions, self.states, plan)
+        context.prepare()
+        if self.model.device.type == "cuda":
+            return partial(plan.run, self.given, context)
+        return partial(Captured(plan, context), self.given)
+
+    def made(self, items: Sequence[Item], times: StepTimes) -> Plan:
+        return Plan(self.model, self.graph, items, self.refusals, self.target, self.options, times)
+
+
+def _replay(replay: Replay, memory: object) -> None:
+    replay.run()
 
 
 def _choice(kind: _Kind, proposal: Proposal, measure: bool) -> Choice:

@@ -239,13 +239,20 @@ class _Attempt:
     def record_item(self, item: RegionItem, tensors: Mapping[int, Tensor]) -> None:
         inputs = [tensors[number] for number in item.inputs]
         outputs = [tensors[number] for number in item.outputs]
-        made = list(item.executable.execute(inputs, outputs, self.context))
-        same = len(made) == len(outputs) and all(
-            a is b or (a.data_ptr() == b.data_ptr() and a.stride() == b.stride())
-            for a, b in zip(made, outputs, strict=True)
-        )
-        if not same:
-            raise ValueError("execute did not return the outputs that it was given to write to")
+        execute_into(item, inputs, outputs, self.context)
+
+
+def execute_into(
+    item: RegionItem, inputs: Sequence[Tensor], outputs: Sequence[Tensor], context: PlanContext
+) -> None:
+    """`execute` while recording. ValueError when it returns other tensors than `outputs`."""
+    made = list(item.executable.execute(inputs, outputs, context))
+    same = len(made) == len(outputs) and all(
+        a is b or (a.data_ptr() == b.data_ptr() and a.stride() == b.stride())
+        for a, b in zip(made, outputs, strict=True)
+    )
+    if not same:
+        raise ValueError("execute did not return the outputs that it was given to write to")
 
 
 def _state_results(graph: Graph, recorded: Sequence[Item]) -> dict[int, str]:
