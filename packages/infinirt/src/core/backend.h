@@ -76,7 +76,8 @@ struct Backend {
       std::size_t bytes);         ///< Optional, with `free_host`. Default: ordinary aligned memory.
   void (*free_host)(void* data);  ///< Optional.
 
-  // Copies and fills. A host-task backend gives the first, a native one the other four.
+  // Copies and fills. A native backend gives all but the first. A host-task backend gives the
+  // first, and `memcpy` and `memset` if it has a shorter way than a task on the default stream.
   /// Checks that [data, data + bytes) is device memory (or host memory, if `on_device` is false)
   /// and translates it.
   HostRange (*task_range)(Function function, const void* data, std::size_t bytes, bool on_device);

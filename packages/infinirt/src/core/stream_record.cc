@@ -80,8 +80,7 @@ Capture* CaptureOf(Function function, const Backend& backend, const StreamUse& s
   return &capture;
 }
 
-void RefuseDuringCapture(Function function, const Backend& backend) {
-  if (thread_state.captures == 0) return;
+void RefuseDuringCaptureSlow(Function function, const Backend& backend) {
   bool refused = false;
   StreamTable().ForEach([&](StreamRecord& record) {
     if (record.capture_owner.load(std::memory_order_acquire) != ThreadToken()) return;

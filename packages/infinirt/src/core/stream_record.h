@@ -10,6 +10,7 @@
 #include "core/backend.h"
 #include "core/handle_table.h"
 #include "core/host_graph.h"
+#include "core/thread_state.h"
 
 namespace infini::rt {
 
@@ -56,9 +57,14 @@ void RestoreCurrentStream(const Backend& backend, int device, Stream stream) noe
 /// Throws `Error` when another thread is capturing the stream.
 Capture* CaptureOf(Function function, const Backend& backend, const StreamUse& stream);
 
+/// The rare part of `RefuseDuringCapture`.
+void RefuseDuringCaptureSlow(Function function, const Backend& backend);
+
 /// Throws `Error` and spoils the recordings when the calling thread is capturing: `function` cannot
 /// be captured.
-void RefuseDuringCapture(Function function, const Backend& backend);
+inline void RefuseDuringCapture(Function function, const Backend& backend) {
+  if (thread_state.captures != 0) RefuseDuringCaptureSlow(function, backend);
+}
 
 /// Throws `Error` and spoils the recording when `stream` is being captured: `function` cannot be
 /// captured.

@@ -21,6 +21,35 @@ std::string ListText(std::span<const std::int64_t> values) {
   throw Error(code, "TensorView", "", message);
 }
 
+/// Writes row-major strides; one that would pass 63 bits becomes the largest number.
+void FillContiguousStrides(std::span<const std::int64_t> shape, std::int64_t* strides) {
+  std::int64_t stride = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[i], 1), &stride)) {
+      stride = INT64_MAX;
+    }
+  }
+}
+
+/// Returns whether the elements, of which there is at least one, and the bytes from the lowest to
+/// the highest address can be counted in 63 bits.
+bool FitsAddressSpace(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+                      DataType dtype) {
+  std::int64_t count = 1;
+  std::int64_t span = 0;  // distance in elements between the lowest and the highest one
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    std::int64_t distance = 0;
+    if (__builtin_mul_overflow(count, shape[i], &count) ||
+        __builtin_mul_overflow(shape[i] - 1, strides[i], &distance) || distance == INT64_MIN ||
+        __builtin_add_overflow(span, distance < 0 ? -distance : distance, &span)) {
+      return false;
+    }
+  }
+  const std::int64_t limit = INT64_MAX / static_cast<std::int64_t>(DataTypeSize(dtype));
+  return count <= limit && span < limit;
+}
+
 }  // namespace
 
 void TensorView::InitializeSlow(std::span<const std::int64_t> shape,
@@ -31,8 +60,7 @@ void TensorView::InitializeSlow(std::span<const std::int64_t> shape,
                  " dimensions but strides " + ListText(strides) + " have " +
                  std::to_string(strides.size()) + "; give one stride for each size");
   }
-  if (!IsSound(data_, shape.data(), strides.data(), rank_, dtype_))
-    ThrowUnsound(data_, shape, strides, dtype_);
+  RequireSound(shape, strides);
   heap_ = new std::int64_t[2 * shape.size()];
   std::copy(shape.begin(), shape.end(), heap_);
   std::copy(strides.begin(), strides.end(), heap_ + shape.size());
@@ -40,13 +68,13 @@ void TensorView::InitializeSlow(std::span<const std::int64_t> shape,
 
 void TensorView::InitializeSlow(std::span<const std::int64_t> shape) {
   std::vector<std::int64_t> strides(shape.size());
-  std::int64_t stride = 1;
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    strides[i] = stride;
-    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(shape[i], 1), &stride))
-      stride = INT64_MAX;
-  }
+  FillContiguousStrides(shape, strides.data());
   InitializeSlow(shape, strides);
+}
+
+void TensorView::RequireSoundContiguous(std::span<const std::int64_t> shape) {
+  FillContiguousStrides(shape, inline_ + kInlineRank);
+  RequireSound(shape, std::span(inline_ + kInlineRank, shape.size()));
 }
 
 void TensorView::CopySlow(const TensorView& other) {
@@ -62,11 +90,11 @@ void TensorView::CopySlow(const TensorView& other) {
 
 void TensorView::ReleaseSlow() noexcept { delete[] heap_; }
 
-void TensorView::ThrowUnsound(const void* data, std::span<const std::int64_t> shape,
-                              std::span<const std::int64_t> strides, DataType dtype) {
-  if (!IsValid(dtype)) {
+void TensorView::RequireSound(std::span<const std::int64_t> shape,
+                              std::span<const std::int64_t> strides) const {
+  if (!IsValid(dtype_)) {
     FailView(ErrorCode::kTypeMismatch,
-             "value " + std::to_string(static_cast<int>(dtype)) + " is not a data type");
+             "value " + std::to_string(static_cast<int>(dtype_)) + " is not a data type");
   }
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] < 0) {
@@ -75,15 +103,17 @@ void TensorView::ThrowUnsound(const void* data, std::span<const std::int64_t> sh
                                                 " is negative");
     }
   }
-  if (data == nullptr &&
-      IsSound(&dtype, shape.data(), strides.data(), static_cast<int>(shape.size()), dtype)) {
+  if (std::ranges::find(shape, 0) != shape.end()) return;  // no element, so no address matters
+  if (!FitsAddressSpace(shape, strides, dtype_)) {
+    FailView(ErrorCode::kInvalidArgument, "shape " + ListText(shape) + " with strides " +
+                                              ListText(strides) + " of " + DataTypeName(dtype_) +
+                                              " spans more than 2^63 - 1 bytes");
+  }
+  if (data_ == nullptr) {
     FailView(ErrorCode::kInvalidArgument,
              "data is null but shape " + ListText(shape) +
                  " has elements; pass the address of the first element");
   }
-  FailView(ErrorCode::kInvalidArgument, "shape " + ListText(shape) + " with strides " +
-                                            ListText(strides) + " of " + DataTypeName(dtype) +
-                                            " spans more than 2^63 - 1 bytes");
 }
 
 void TensorView::ThrowBadDimension(int dim) const {

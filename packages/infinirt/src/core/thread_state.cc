@@ -34,8 +34,8 @@ std::uint64_t ThreadToken() noexcept {
   return thread_state.token;
 }
 
-const Backend& SelectedBackendTable() {
-  if (thread_state.backend == nullptr) thread_state.backend = &DefaultBackend();
+const Backend& SelectDefaultBackendTable() {
+  thread_state.backend = &DefaultBackend();
   return *thread_state.backend;
 }
 
@@ -45,13 +45,7 @@ void SelectBackendTable(const Backend& backend) noexcept {
   ++thread_state.generation;
 }
 
-const Backend& EnterQuery(Function function) {
-  const Backend& backend = SelectedBackendTable();
-  if (backend.on_call != nullptr) backend.on_call(function);
-  return backend;
-}
-
-void CheckUsable(Function function, const Backend& backend) {
+void CheckUsableSlow(Function function, const Backend& backend) {
   if (thread_state.runs_host_task) {
     Fail(ErrorCode::kInvalidState, function, backend,
          "a host task of an asynchronous stream cannot call the runtime; queue the work from the "
@@ -69,18 +63,6 @@ void CheckUsable(Function function, const Backend& backend) {
     if (!backend_used[type].load(std::memory_order_relaxed))
       backend_used[type].store(true, std::memory_order_relaxed);
   }
-}
-
-const Backend& Enter(Function function) {
-  const Backend& backend = SelectedBackendTable();
-  CheckUsable(function, backend);
-  if (backend.on_call != nullptr) backend.on_call(function);
-  return backend;
-}
-
-int CurrentDeviceIndex(const Backend& backend) {
-  if (backend.get_device != nullptr) return backend.get_device();
-  return thread_state.device[static_cast<std::size_t>(backend.type)];
 }
 
 void SetCurrentDeviceIndex(const Backend& backend, int index) {

@@ -27,26 +27,48 @@ extern constinit thread_local ThreadState thread_state;
 /// Returns a number that no other thread of the process ever has.
 std::uint64_t ThreadToken() noexcept;
 
+/// Selects the default backend for the calling thread and returns it.
+const Backend& SelectDefaultBackendTable();
+
 /// Returns the calling thread's backend, selecting the default one if need be.
-const Backend& SelectedBackendTable();
+inline const Backend& SelectedBackendTable() {
+  const Backend* const backend = thread_state.backend;
+  return backend != nullptr ? *backend : SelectDefaultBackendTable();
+}
 
 /// Makes `backend` the calling thread's backend.
 void SelectBackendTable(const Backend& backend) noexcept;
 
+/// The rare part of `CheckUsable`.
+void CheckUsableSlow(Function function, const Backend& backend);
+
 /// The check that all runtime functions share. Throws `Error` in a host task of an asynchronous
 /// backend and in a child whose parent used a backend that does not survive fork.
-void CheckUsable(Function function, const Backend& backend);
+inline void CheckUsable(Function function, const Backend& backend) {
+  if (thread_state.runs_host_task || !backend.survives_fork) CheckUsableSlow(function, backend);
+}
 
-/// Entry of a runtime function: returns the selected backend after `CheckUsable` and the backend's
-/// `on_call`.
-const Backend& Enter(Function function);
+/// Entry of a runtime function: returns the selected backend after `CheckUsable` and `on_call`.
+inline const Backend& Enter(Function function) {
+  const Backend& backend = SelectedBackendTable();
+  CheckUsable(function, backend);
+  if (backend.on_call != nullptr) backend.on_call(function);
+  return backend;
+}
 
 /// As `Enter` for a function that reads or changes nothing on the device, and so is allowed after
 /// fork.
-const Backend& EnterQuery(Function function);
+inline const Backend& EnterQuery(Function function) {
+  const Backend& backend = SelectedBackendTable();
+  if (backend.on_call != nullptr) backend.on_call(function);
+  return backend;
+}
 
 /// Returns the index of the calling thread's current device.
-int CurrentDeviceIndex(const Backend& backend);
+inline int CurrentDeviceIndex(const Backend& backend) {
+  if (backend.get_device != nullptr) return backend.get_device();
+  return thread_state.device[static_cast<std::size_t>(backend.type)];
+}
 
 /// Makes `index`, which is valid, current.
 void SetCurrentDeviceIndex(const Backend& backend, int index);

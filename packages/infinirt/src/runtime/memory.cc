@@ -82,6 +82,12 @@ bool EnqueueCopy(Function function, const Backend& backend, StreamUse stream, Ca
   return to.pageable || from.pageable;
 }
 
+/// Raises the stored error of a host task on the current device's default stream.
+void RaiseDefaultStreamError(const Backend& backend) {
+  if (backend.take_error == nullptr) return;
+  RaiseStreamError(backend, backend.default_stream(CurrentDeviceIndex(backend)));
+}
+
 /// Registers a fresh allocation, or gives it back when there is no memory for the record.
 void* Register(const Backend& backend, void* data, const Allocation& allocation,
                void (*release)(const Allocation&, void*)) {
@@ -221,9 +227,9 @@ void Memcpy(void* target, const void* source, std::size_t bytes, MemcpyKind kind
   const Backend& backend = Enter(Function::kMemcpy);
   RefuseDuringCapture(Function::kMemcpy, backend);
   if (!CheckCopy(Function::kMemcpy, backend, target, source, bytes, kind)) return;
-  if (!backend.runs_host_tasks()) {
+  if (backend.memcpy != nullptr) {
     backend.memcpy(target, source, bytes, kind);
-    RaiseStreamError(backend, backend.default_stream(CurrentDeviceIndex(backend)));
+    RaiseDefaultStreamError(backend);
     return;
   }
   void* const native = backend.default_stream(CurrentDeviceIndex(backend));
@@ -259,9 +265,9 @@ void Memset(void* data, int value, std::size_t bytes) {
   const Backend& backend = Enter(Function::kMemset);
   RefuseDuringCapture(Function::kMemset, backend);
   if (!CheckFill(Function::kMemset, backend, data, bytes)) return;
-  if (!backend.runs_host_tasks()) {
+  if (backend.memset != nullptr) {
     backend.memset(data, value, bytes);
-    RaiseStreamError(backend, backend.default_stream(CurrentDeviceIndex(backend)));
+    RaiseDefaultStreamError(backend);
     return;
   }
   void* const native = backend.default_stream(CurrentDeviceIndex(backend));

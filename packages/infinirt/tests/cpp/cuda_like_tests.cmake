@@ -3,13 +3,19 @@
 # Against the stand-in SDK (tests/standin_sdk) all of them run. Against a real SDK the faults cannot be injected, and
 # without a device `cuda_like_test` is skipped after it has checked what a machine without one gets.
 
-function(infini_rt_add_cuda_like_test name source)
-  add_executable(${name} ${source})
+# Adds a program and a test that runs it. With the stand-in it runs once more with streams that do their work as late as
+# they may.
+function(infini_rt_add_cuda_like_test name)
+  add_executable(${name} ${name}.cc)
   infini_rt_set_compile_rules(${name})
   target_link_libraries(${name} PRIVATE infinirt Threads::Threads)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77)
+  if(standin_dir)
+    add_test(NAME ${name}_lazy COMMAND ${name})
+    set_tests_properties(${name}_lazy PROPERTIES TIMEOUT 120 ENVIRONMENT STANDIN_LAZY=1)
+  endif()
 endfunction()
 
 # Adds a test that configuring with `ARGN` ends with `sentence`.
@@ -55,16 +61,15 @@ function(infini_rt_add_cuda_like_tests)
   if(NOT library)
     return()
   endif()
-  infini_rt_add_cuda_like_test(cuda_like_test cuda_like_test.cc)
-  infini_rt_add_cuda_like_test(cuda_like_graph_test cuda_like_graph_test.cc)
+  find_path(standin_dir standin.h PATHS ${include_dirs} NO_DEFAULT_PATH NO_CACHE)
+  infini_rt_add_cuda_like_test(cuda_like_test)
+  infini_rt_add_cuda_like_test(cuda_like_graph_test)
   # The same program on a machine without devices: both ways to hide them.
   add_test(NAME cuda_like_no_device_test COMMAND cuda_like_test --no-device)
   set_tests_properties(cuda_like_no_device_test PROPERTIES
     TIMEOUT 120 ENVIRONMENT "STANDIN_DEVICES=0;CUDA_VISIBLE_DEVICES=")
-
-  find_path(standin_dir standin.h PATHS ${include_dirs} NO_DEFAULT_PATH NO_CACHE)
   if(standin_dir)
-    infini_rt_add_cuda_like_test(cuda_like_fault_test cuda_like_fault_test.cc)
+    infini_rt_add_cuda_like_test(cuda_like_fault_test)
     target_include_directories(cuda_like_fault_test SYSTEM PRIVATE ${standin_dir})
     target_link_libraries(cuda_like_fault_test PRIVATE ${library})
   endif()

@@ -5,7 +5,8 @@
 // Environment, read when the first SDK function is called:
 //   STANDIN_DEVICES  number of devices; 2 when unset
 //   STANDIN_MEMORY   bytes of memory of each device; 2^30 when unset
-//   STANDIN_LAZY     1: work waits in its stream until somebody asks for it or waits for it, so that
+//   STANDIN_LAZY     1: work waits in its stream until somebody asks for it or waits for it, so
+//   that
 //                    what must outlive it, and what must wait for it, shows. Unset or 0: work is
 //                    done before the call that queues it returns
 //   STANDIN_FAULT    "cudaMalloc:3" makes the third call of that function fail

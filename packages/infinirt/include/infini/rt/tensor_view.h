@@ -2,6 +2,7 @@
 #ifndef INFINI_RT_TENSOR_VIEW_H_
 #define INFINI_RT_TENSOR_VIEW_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -44,12 +45,15 @@ class TensorView {
       InitializeSlow(shape, strides);
       return;
     }
+    std::uint64_t any_size = 0;
+    std::uint64_t any_step = 0;
     for (std::size_t i = 0; i < shape.size(); ++i) {
       inline_[i] = shape[i];
       inline_[kInlineRank + i] = strides[i];
+      any_size |= static_cast<std::uint64_t>(shape[i]);  // a negative one sets the highest bit
+      any_step |= static_cast<std::uint64_t>(strides[i] ^ (strides[i] >> 63));
     }
-    if (!IsSound(data, inline_, inline_ + kInlineRank, rank_, dtype))
-      ThrowUnsound(data, shape, strides, dtype);
+    if (!IsClearlySound(any_size, any_step)) RequireSound(shape, strides);
   }
 
   /// A contiguous (row-major) view.
@@ -62,16 +66,15 @@ class TensorView {
       InitializeSlow(shape);
       return;
     }
-    std::int64_t stride = 1;
+    std::uint64_t any_size = 0;
+    std::uint64_t stride = 1;  // wraps only where the check below does not pass
     for (std::size_t i = shape.size(); i-- > 0;) {
       inline_[i] = shape[i];
-      inline_[kInlineRank + i] = stride;
-      // An overflow here is found below: a tensor whose sizes multiply beyond 63 bits is not sound.
-      if (__builtin_mul_overflow(stride, shape[i] > 0 ? shape[i] : 1, &stride)) stride = INT64_MAX;
+      inline_[kInlineRank + i] = static_cast<std::int64_t>(stride);
+      any_size |= static_cast<std::uint64_t>(shape[i]);
+      stride *= static_cast<std::uint64_t>(shape[i] != 0 ? shape[i] : 1);
     }
-    if (!IsSound(data, inline_, inline_ + kInlineRank, rank_, dtype)) {
-      ThrowUnsound(data, shape, std::span(inline_ + kInlineRank, shape.size()), dtype);
-    }
+    if (!IsClearlySound(any_size, 0)) RequireSoundContiguous(shape);
   }
 
   TensorView(void* data, std::initializer_list<std::int64_t> shape,
@@ -183,29 +186,13 @@ class TensorView {
     return rank_ <= kInlineRank ? inline_ + kInlineRank : heap_ + rank_;
   }
 
-  static bool IsSound(const void* data, const std::int64_t* sizes, const std::int64_t* steps,
-                      int rank, DataType dtype) noexcept {
-    std::int64_t count = 1;
-    std::int64_t span = 0;  // distance in elements between the lowest and the highest one
-    std::int64_t negative = 0;
-    bool empty = false;
-    bool overflow = false;
-    for (int i = 0; i < rank; ++i) {
-      const std::int64_t extent = sizes[i];
-      std::int64_t distance = 0;
-      negative |= extent;
-      empty |= extent == 0;
-      overflow |= __builtin_mul_overflow(count, extent, &count);
-      if (__builtin_mul_overflow(extent - 1, steps[i], &distance) || distance == INT64_MIN) {
-        overflow = true;
-        distance = 0;
-      }
-      overflow |= __builtin_add_overflow(span, distance < 0 ? -distance : distance, &span);
-    }
-    if (negative < 0 || !IsValid(dtype)) return false;
-    if (empty) return true;
-    const std::int64_t limit = INT64_MAX / static_cast<std::int64_t>(DataTypeSize(dtype));
-    return !overflow && count <= limit && span < limit && data != nullptr;
+  /// Decides the common case by the widths of the numbers, without a multiplication: no product of
+  /// sizes, and no sum of distances times 16 bytes, can pass 2^62.
+  bool IsClearlySound(std::uint64_t any_size, std::uint64_t any_step) const noexcept {
+    const int size_width = std::bit_width(any_size);
+    const int step_width = std::bit_width(any_step);
+    return data_ != nullptr && IsValid(dtype_) && rank_ * size_width <= 56 &&
+           size_width + step_width <= 54;
   }
 
   void CopyFrom(const TensorView& other) {
@@ -251,12 +238,11 @@ class TensorView {
   INFINI_RT_EXPORT void InitializeSlow(std::span<const std::int64_t> shape,
                                        std::span<const std::int64_t> strides);
   INFINI_RT_EXPORT void InitializeSlow(std::span<const std::int64_t> shape);
+  INFINI_RT_EXPORT void RequireSound(std::span<const std::int64_t> shape,
+                                     std::span<const std::int64_t> strides) const;
+  INFINI_RT_EXPORT void RequireSoundContiguous(std::span<const std::int64_t> shape);
   INFINI_RT_EXPORT void CopySlow(const TensorView& other);
   INFINI_RT_EXPORT void ReleaseSlow() noexcept;
-  [[noreturn]] INFINI_RT_EXPORT static void ThrowUnsound(const void* data,
-                                                         std::span<const std::int64_t> shape,
-                                                         std::span<const std::int64_t> strides,
-                                                         DataType dtype);
   [[noreturn]] INFINI_RT_EXPORT void ThrowBadDimension(int dim) const;
 
   void* data_ = nullptr;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "core/backend.h"
@@ -48,6 +49,12 @@ constexpr Backend MakeCpuBackend() {
   backend.free = [](int, void* data) { std::free(data); };
   backend.task_range = [](Function, const void* data, std::size_t, bool) {
     return HostRange{const_cast<void*>(data), false};
+  };
+  backend.memcpy = [](void* target, const void* source, std::size_t bytes, MemcpyKind) {
+    std::memmove(target, source, bytes);
+  };
+  backend.memset = [](void* data, int value, std::size_t bytes) {
+    std::memset(data, value, bytes);
   };
   backend.default_stream = [](int) -> void* { return &only_stream; };
   backend.stream_create = [](int, int) -> void* { return &only_stream; };

@@ -330,8 +330,7 @@ class CudaLikeBackend {
     SdkStream& on = AsStream(stream);
     if (on.recording != nullptr) {
       auto& tasks = on.recording->tasks;
-      tasks.push_back(
-          std::make_unique<HostTask>(function, arguments, size, on.recording->errors));
+      tasks.push_back(std::make_unique<HostTask>(function, arguments, size, on.recording->errors));
       CheckOnDeviceOf(on, Function::kLaunchHost, Sdk::LaunchHostFunc, on.native(),
                       &HostTask::RunRecorded, static_cast<void*>(tasks.back().get()));
       return;

@@ -60,8 +60,8 @@ struct Recording {
   std::vector<std::unique_ptr<HostTask>> tasks;
 };
 
-/// Keeps `recording` for as long as the process runs, because nobody can say any more when its tasks
-/// are done.
+/// Keeps `recording` for as long as the process runs, because nobody can say any more when its
+/// tasks are done.
 void KeepForever(std::shared_ptr<const Recording> recording);
 
 }  // namespace infini::rt::cuda_like

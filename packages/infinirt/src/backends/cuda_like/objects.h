@@ -141,7 +141,8 @@ class Graph {
   typename Sdk::NativeGraph native_{};
 };
 
-/// An instantiated graph. Destroying it waits for its launches, unless the SDK keeps what they need.
+/// An instantiated graph. Destroying it waits for its launches, unless the SDK keeps what they
+/// need.
 template <typename Sdk>
 class GraphExec {
   using Calls = SdkCalls<Sdk>;

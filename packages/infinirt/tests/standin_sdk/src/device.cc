@@ -44,8 +44,8 @@ bool IsDevice(const State& state, int device) { return device >= 0 && device < s
 }  // namespace
 }  // namespace standin
 
-using namespace standin;  // NOLINT(google-build-using-namespace): the functions
-                          // below are the namespace's C face
+using namespace standin;  // NOLINT(google-build-using-namespace): the functions below are its C
+                          // face
 
 const char* SDK(GetErrorName)(Status error) { return RowOf(error).name; }
 

@@ -1,8 +1,8 @@
 // Captures and graphs.
 #include "state.h"
 
-using namespace standin;  // NOLINT(google-build-using-namespace): the functions
-                          // below are the namespace's C face
+using namespace standin;  // NOLINT(google-build-using-namespace): the functions below are its C
+                          // face
 
 namespace {
 
@@ -87,7 +87,7 @@ Status SDK(GraphLaunch)(SDK(GraphExec_t) exec, SDK(Stream_t) stream) {
   return Call(SDK_NAME(GraphLaunch), [&](State& state) -> Outcome {
     if (!state.graph_execs.contains(exec)) return kInvalidHandle;
     if (const Status status = CheckNotCaptured(state, stream); status != kSuccess) return status;
-    return Work([work = exec->work] {
+    return Submit(state, stream, [work = exec->work] {
       for (const Work& step : *work) {
         if (const Status status = step(); status != kSuccess) return status;
       }

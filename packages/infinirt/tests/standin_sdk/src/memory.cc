@@ -25,12 +25,11 @@ void* Allocate(std::size_t bytes) {
 Status AllocateOnDevice(State& state, const DeviceMemory& wanted, void** data) {
   const std::size_t bytes = wanted.bytes;
   if (data == nullptr || bytes == 0) return kInvalidValue;
-  if (bytes > state.memory_per_device - UsedBytes(state, wanted.device))
-    return SDK(ErrorMemoryAllocation);
+  const std::size_t left = state.memory_per_device - UsedBytes(state, wanted.device);
+  if (bytes > left) return SDK(ErrorMemoryAllocation);
   void* const memory = Allocate(bytes);
   if (memory == nullptr) return SDK(ErrorMemoryAllocation);
-  state.device_memory.emplace(reinterpret_cast<std::uintptr_t>(memory),
-                              wanted);
+  state.device_memory.emplace(reinterpret_cast<std::uintptr_t>(memory), wanted);
   *data = memory;
   return kSuccess;
 }
@@ -59,8 +58,8 @@ Status CheckCopy(const State& state, void* target, const void* source, std::size
 }  // namespace
 }  // namespace standin
 
-using namespace standin;  // NOLINT(google-build-using-namespace): the functions
-                          // below are the namespace's C face
+using namespace standin;  // NOLINT(google-build-using-namespace): the functions below are its C
+                          // face
 
 Status SDK(MemGetInfo)(std::size_t* free_bytes, std::size_t* total_bytes) {
   return Call(SDK_NAME(MemGetInfo), [&](State& state) -> Outcome {
@@ -81,7 +80,16 @@ Status SDK(Malloc)(void** data, std::size_t bytes) {
 Status SDK(Free)(void* data) {
   return Call(SDK_NAME(Free), [&](State& state) -> Outcome {
     if (const Status status = CheckMayWait(state); status != kSuccess) return status;
-    return FreeOnDevice(state, data);
+    const auto found = state.device_memory.find(reinterpret_cast<std::uintptr_t>(data));
+    if (found == state.device_memory.end()) return kInvalidValue;
+    // As with the real SDKs: work that uses memory of the pool is not waited for.
+    if (found->second.is_from_pool) return FreeOnDevice(state, data);
+    return Work([device = found->second.device, data] {
+      const Status status = RunDevice(device);
+      if (status != kSuccess) return status;
+      const std::scoped_lock lock(GetState().mutex);
+      return FreeOnDevice(GetState(), data);
+    });
   });
 }
 
@@ -117,7 +125,11 @@ Status SDK(MallocAsync)(void** data, std::size_t bytes, SDK(Stream_t) stream) {
 Status SDK(FreeAsync)(void* data, SDK(Stream_t) stream) {
   return Call(SDK_NAME(FreeAsync), [&](State& state) -> Outcome {
     if (const Status status = CheckNotCaptured(state, stream); status != kSuccess) return status;
-    return FreeOnDevice(state, data);
+    if (!IsDeviceRange(state, data, 1)) return kInvalidValue;
+    return Submit(state, stream, [data] {
+      const std::scoped_lock lock(GetState().mutex);
+      return FreeOnDevice(GetState(), data);
+    });
   });
 }
 #endif

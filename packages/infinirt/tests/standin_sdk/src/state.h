@@ -165,6 +165,9 @@ namespace standin {
 /// has it done. Null is the default stream of the current device.
 Outcome Submit(State& state, SDK(Stream_t) stream, Work work);
 
+/// Returns whether `stream` exists; the default stream does.
+bool IsStream(const State& state, SDK(Stream_t) stream);
+
 /// Fails, and spoils the capture, when `stream` is captured, for what cannot be.
 Status CheckNotCaptured(State& state, SDK(Stream_t) stream);
 
