@@ -116,7 +116,7 @@ void BindExternalDevice(std::optional<Device::Type> type) {
 Call::Call(const char* op, nb::handle stream, nb::handle implementation,
            nb::handle config)
     : op_(op), stream_(stream), implementation_(implementation) {
-  if (!config.is_none()) {
+  if (config.is_valid() && !config.is_none()) {
     throw Error(ErrorCode::kNotSupported, op, "",
                 "`config` is for Triton implementations, and this build has "
                 "none; leave it out");
@@ -126,10 +126,7 @@ Call::Call(const char* op, nb::handle stream, nb::handle implementation,
 Context Call::MakeContext() const {
   Context context;
   context.device = device_.value_or(Device());
-  if (stream_.is_none()) {
-    const rt::DeviceGuard guard(context.device);
-    context.stream = rt::runtime::CurrentStream();
-  } else {
+  if (stream_.is_valid() && !stream_.is_none()) {
     // An InfiniRT stream is a number, or an object that carries it as `id`.
     const nb::object id = PyLong_Check(stream_.ptr())
                               ? nb::borrow(stream_)
@@ -145,7 +142,7 @@ Context Call::MakeContext() const {
       RefuseValue(*this, "stream", "is a number that no stream has");
     }
   }
-  if (implementation_.is_none()) return context;
+  if (!implementation_.is_valid() || implementation_.is_none()) return context;
   std::string wanted;
   if (PyLong_Check(implementation_.ptr()) &&
       !PyBool_Check(implementation_.ptr())) {
@@ -445,7 +442,7 @@ bool ReadBool(const Call& call, const char* name, nb::handle object) {
 }
 
 void CopyFromObject(nb::handle source, Tensor& target) {
-  Call call("Tensor.copy_from", nb::none(), nb::none(), nb::none());
+  Call call("Tensor.copy_from", {}, {}, {});
   const Input input(call, "source", source);
   target.CopyFrom(input.view());
 }

@@ -23,7 +23,8 @@ namespace nb = nanobind;
 
 struct TypeRecord;
 
-/// One call of an operator: what it needs beside its own arguments.
+/// One call of an operator: what it needs beside its own arguments. A handle
+/// that is not valid stands for an argument that was not given.
 class Call {
  public:
   Call(const char* op, nb::handle stream, nb::handle implementation,
@@ -49,10 +50,14 @@ class Call {
     start(context);
   }
 
-  /// Runs `inspect(context)` with the GIL.
-  template <std::invocable<const Context&> Inspect_>
-  void Inspect(Inspect_ inspect) const {
-    inspect(MakeContext());
+  /// Returns the reports of `explain(context)` as a list of tuples.
+  template <std::invocable<const Context&> Explain_>
+  nb::object Explain(Explain_ explain) const {
+    nb::list reports;
+    for (const ImplementationReport& report : explain(MakeContext())) {
+      reports.append(nb::make_tuple(report.slot, report.name, report.selected, report.reason));
+    }
+    return reports;
   }
 
  private:
@@ -114,7 +119,7 @@ class Input : public Array {
 class OptionalInput : public Array {
  public:
   OptionalInput(Call& call, const char* name, nb::handle object) {
-    if (!object.is_none()) Read(call, name, object, false);
+    if (object.is_valid() && !object.is_none()) Read(call, name, object, false);
   }
   const std::optional<TensorView>& view() const noexcept { return view_; }
 };
@@ -124,7 +129,7 @@ class Output : public Array {
  public:
   Output(Call& call, const char* name, nb::handle object)
       : call_(call), name_(name) {
-    if (object.is_none()) return;
+    if (!object.is_valid() || object.is_none()) return;
     object_ = nb::borrow(object);
     Read(call, name, object, true);
   }

@@ -6,7 +6,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "infini/ops/abi.h"
 #include "infini/ops/implementation.h"
 #include "python/arguments.h"
+#include "python/errors.h"
 #include "python/operators.h"
 #include "python/tensor.h"
 
@@ -37,30 +37,6 @@ void CheckAbi() {
   check("libinfiniops", INFINI_OPS_ABI_VERSION, infini_ops_abi_version());
 }
 
-/// Python classes of the error codes, by code.
-std::array<PyObject*, std::size(rt::kErrorCodes)>& ErrorClasses() {
-  static std::array<PyObject*, std::size(rt::kErrorCodes)> classes{};
-  return classes;
-}
-
-void RegisterErrors() {
-  const nb::module_ builtins = nb::module_::import_("builtins");
-  for (const rt::ErrorCodeInfo& info : rt::kErrorCodes) {
-    ErrorClasses()[static_cast<std::size_t>(info.code)] =
-        nb::object(builtins.attr(info.python_class)).release().ptr();
-  }
-  nb::register_exception_translator(
-      [](const std::exception_ptr& exception, void*) {
-        try {
-          std::rethrow_exception(exception);
-        } catch (const Error& error) {
-          PyErr_SetString(
-              ErrorClasses()[static_cast<std::size_t>(error.code())],
-              error.what());
-        }
-      });
-}
-
 /// `infini.ops.use` as an object with `enter` and `exit`.
 class Selection {
  public:
@@ -81,11 +57,6 @@ void BindSelection(nb::module_& module) {
       .def(nb::init<std::vector<std::pair<std::string, std::string>>, bool>())
       .def("enter", &Selection::Enter)
       .def("exit", &Selection::Exit);
-  nb::class_<ImplementationReport>(module, "ImplementationReport")
-      .def_ro("slot", &ImplementationReport::slot)
-      .def_ro("name", &ImplementationReport::name)
-      .def_ro("selected", &ImplementationReport::selected)
-      .def_ro("reason", &ImplementationReport::reason);
   module.def("operators", [] {
     nb::list names;
     for (const char* name : OperatorNames()) names.append(name);

@@ -32,8 +32,8 @@ inline constexpr int kDefaultImplementation = -1;
 struct Context {
   /// The device of every tensor of the call; a tensor elsewhere is an error.
   Device device;
-  /// The stream that the work is queued on; the default value names the default
-  /// stream of `device`.
+  /// The stream that the work is queued on; the default value names the calling
+  /// thread's current stream on `device`.
   Stream stream;
   /// Scratch memory; without it an implementation finds its own.
   Workspace workspace;

@@ -106,8 +106,7 @@ def explain(operator: str, *args: object, **kwargs: object) -> tuple[Explanation
         known = ", ".join(operators())
         raise NotImplementedError(f"`{operator}` is no operator of this build; it has {known}")
     return tuple(
-        Explanation(report.slot, report.name, report.selected, report.reason)
-        for report in function(*args, **kwargs)
+        Explanation(*report) for report in function(*args, **kwargs)
     )
 
 

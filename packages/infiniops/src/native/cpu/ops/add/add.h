@@ -80,14 +80,15 @@ struct Operator<Add, Device::Type::kCpu, 0> {
   static void Call(const Context& context, const TensorView& input,
                    const TensorView& other, const Scalar& alpha,
                    const TensorView& out) {
-    cpu::AddTask task;
-    task.loop = cpu::MakeLoop(Add::kOperator, out, input, other);
-    if (task.loop.count == 0) return;
-    task.dtype = out.dtype();
-    task.alpha_is_one = alpha.real() == 1 && alpha.imaginary() == 0;
-    task.alpha_integer = alpha.integer();
-    task.alpha_real = alpha.real();
-    task.alpha_imaginary = alpha.imaginary();
+    if (out.numel() == 0) return;
+    const cpu::AddTask task = {
+        .loop = cpu::MakeLoop(Add::kOperator, out, input, other),
+        .dtype = out.dtype(),
+        .alpha_is_one = alpha.real() == 1 && alpha.imaginary() == 0,
+        .alpha_integer = alpha.integer(),
+        .alpha_real = alpha.real(),
+        .alpha_imaginary = alpha.imaginary(),
+    };
     cpu::Launch(context, task);
   }
 };
