@@ -150,7 +150,7 @@ def use_prefix(prefix: Path) -> None:
 
 
 def run_consumer(source: Path, tree: Path, prefix: Path, level: str) -> None:
-    """Configures the consumer in `source` against `prefix`, builds and runs its tests."""
+    """Configures the consumer in `source` against `prefix`, builds it and runs it."""
     run(
         "cmake",
         "-S",
@@ -163,7 +163,7 @@ def run_consumer(source: Path, tree: Path, prefix: Path, level: str) -> None:
         f"-DCMAKE_CXX_FLAGS={level}",
     )
     run("cmake", "--build", tree, "--parallel", str(toolchain.jobs()))
-    run("ctest", "--test-dir", tree, "--output-on-failure", "--no-tests=error")
+    run(tree / "consumer")
 
 
 def refuse_paths_inside(prefix: Path, forbidden: list[Path]) -> None:

@@ -27,6 +27,7 @@ def steps(arguments: Sequence[str]) -> list[Step]:
 
 
 def pytest(*arguments: str) -> None:
-    """Runs pytest from the root with its settings, on every core."""
-    workers = str(toolchain.jobs())
-    run(sys.executable, "-m", "pytest", "-q", "-n", workers, *arguments, cwd=ROOT)
+    """Runs pytest from the root with the root's settings, on every core."""
+    settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
+    workers = ["-n", str(toolchain.jobs())]
+    run(sys.executable, "-m", "pytest", "-q", *settings, *workers, *arguments, cwd=ROOT)
