@@ -173,7 +173,7 @@ class GraphBuilder:
         out = self._values[w].shape[0]
         labels = list(range(len(rows)))
         k, o = len(rows), len(rows) + 1
-        with self.call("std.nn.linear::linear", x=x, w=w, bias=bias) as call:
+        with self.call("std.nn.linear::linear", x=x, weight=w, bias=bias) as call:
             inputs = ((*labels, k), (o, k))
             y = self.step("contract", x, w, shape=(*rows, out), inputs=inputs, output=(*labels, o))
             call.result = y if bias is None else self.step("add", y, bias)
@@ -185,7 +185,7 @@ class GraphBuilder:
         value = self._values[x]
         *rows, size = value.shape
         epsilon = self.constant(eps)
-        with self.call("std.nn.norm::rms_norm", x=x, w=w, eps=epsilon) as call:
+        with self.call("std.nn.norm::rms_norm", x=x, weight=w, eps=epsilon) as call:
             wide = self.step("cast", x, dtype="f32")
             square = self.step("mul", wide, wide)
             axes = (len(rows),)

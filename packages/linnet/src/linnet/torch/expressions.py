@@ -210,11 +210,11 @@ def library_call(graph: Graph, call: Call, names: Names, numerics: str) -> str |
     dtype = graph.values[call.results[0]].dtype
     arguments = {argument.name: argument.value for argument in call.arguments}
     if call.callee == "std.nn.linear::linear" and dtype in FLOATS:
-        parts = [arguments.get(name) for name in ("x", "w", "bias")]
+        parts = [arguments.get(name) for name in ("x", "weight", "bias")]
         numbers = [names(part) for part in parts if isinstance(part, int)]
         return f"functional.linear({', '.join(numbers)})" if len(numbers) >= 2 else None
     if call.callee == "std.nn.norm::rms_norm":
-        x, w, eps = (arguments.get(name) for name in ("x", "w", "eps"))
+        x, w, eps = (arguments.get(name) for name in ("x", "weight", "eps"))
         # The body of a narrower dtype rounds before the weight, PyTorch's function after it.
         if not (isinstance(x, int) and isinstance(w, int) and isinstance(eps, int)):
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
@@ -12,8 +13,14 @@ from linnet.graph import Graph
 from linnet.graph.model import Tree
 from linnet.torch.dtypes import FLOATS, LINNET_DTYPES, describe, describe_tensor, torch_dtype
 
-#: `(shape, dtype)` of a tensor; of a Python number the dtype is None, since the entry decides it;
-#: None for an absent optional; a tuple or mapping of descriptions for tuples and structs.
+
+@dataclass(frozen=True)
+class PlainNumber:
+    """A Python number as an input: the entry decides its dtype."""
+
+
+#: `(shape, dtype)` of a tensor; None for an absent optional; a tuple or mapping of descriptions
+#: for tuples and structs.
 Description: TypeAlias = Any
 
 
@@ -48,7 +55,7 @@ def describe_input(entry: str, name: str, value: Any) -> Description:
             raise TypeError(f"entry {entry}: input {name}: expected a dense tensor, got {kind}")
         return tuple(value.shape), LINNET_DTYPES[value.dtype]
     if isinstance(value, (bool, int, float)):
-        return (), None
+        return PlainNumber()
     if isinstance(value, Mapping):
         return {k: describe_input(entry, f"{name}.{k}", part) for k, part in value.items()}
     if isinstance(value, (tuple, list)):

@@ -3,14 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import torch
 
+from linnet.check import CheckedProgram
 from linnet.torch.module import Compile, LinnetModule
 from linnet.torch.program import Program
+from linnet.torch.source_program import read_program
 from linnet.torch.weights import Weights, match_weights, read_headers, read_tensors
 
 NUMERICS = ("exact", "equivalent", "fast")
+
+
+def load(
+    source: str | Path | CheckedProgram,
+    *,
+    generics: Mapping[str, Any] | None = None,
+    root: str | None = None,
+    weights: Weights | None = None,
+    bindings: Mapping[str, str] | None = None,
+    device: torch.device | str = "cpu",
+    strict: bool = True,
+    numerics: str = "fast",
+    compile: Compile = None,
+    trainable: bool = False,
+    cast_dtype: bool = False,
+) -> LinnetModule:
+    """Loads a model: checks `source`, compares `weights` with what it declares, maps them.
+
+    `source`: the path of a `.linnet` file, its text, or a checked program. `generics`: values of
+    the root block's generics. `root`: the root block; not needed where only one is public.
+    `weights`: a `.safetensors` file, a folder or index of them, or tensors by name; None for a
+    model without any. `bindings`: path -> name in the weights, where the two differ. `strict`
+    refuses tensors that the model does not declare. `numerics`: `exact` (bodies as written),
+    `equivalent` (library functions that round where the bodies do) or `fast`. `compile`: None or
+    True for generated source, False for the interpreter, or the name of a `torch.compile` back
+    end. `trainable`: parameters take gradients. `cast_dtype` converts weights of another floating
+    dtype.
+
+    An optional parameter may have no weight; an optional child is there if all that it requires
+    has. On the CPU a weight is the file's memory, mapped: it is read when it is used.
+
+    Raises LinnetError if the source has errors, BindingError (a ValueError) for generics or a root
+    that do not fit, WeightsError (a ValueError) with every problem of the weights before any is
+    copied, OSError if the source cannot be read.
+    """
+    return load_program(
+        read_program(source, root, generics),
+        weights=weights,
+        bindings=bindings,
+        device=device,
+        strict=strict,
+        numerics=numerics,
+        compile=compile,
+        trainable=trainable,
+        cast_dtype=cast_dtype,
+    )
 
 
 def load_program(

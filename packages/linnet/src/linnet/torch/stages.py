@@ -132,14 +132,14 @@ def _joined(graph: Graph, units: list[Unit], joins: Joins) -> list[Unit]:
         call = unit.call
         if call is None or call.callee != "std.nn.linear::linear":
             continue
-        x, w = call.argument("x"), call.argument("w")
+        x, w = call.argument("x"), call.argument("weight")
         plain = call.argument("bias") is None and isinstance(x, int) and w in paths
         if plain and isinstance(x, int) and graph.values[x].origin in ("input", "step"):
             groups.setdefault(x, []).append(position)
     joined: dict[int, Unit | None] = {}
     for x, group in groups.items():
         calls = [call for n in group if (call := units[n].call) is not None]
-        weights = [w for call in calls if isinstance(w := call.argument("w"), int)]
+        weights = [w for call in calls if isinstance(w := call.argument("weight"), int)]
         if len(group) < 2 or len(set(weights)) < len(weights):
             continue
         if not joins([paths[w] for w in weights]):

@@ -175,10 +175,7 @@ class _Planner:
             return Timing(
                 *time_pair(
                     [self.backend_run(item, given, context) for given in copies],
-                    [
-                        partial(runner.run, given, context.parameters.__getitem__)
-                        for given in copies
-                    ],
+                    [partial(runner.run, given, lookup) for given in copies],
                     self.model.device,
                 )
             )

@@ -1,0 +1,134 @@
+"""A checked Linnet module as a program that the runtime loads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from linnet.check import CheckedProgram, check_file, check_text
+from linnet.check.definitions import BlockDef, FunctionDef
+from linnet.check.types import EnumType, OptionalType, Scalar, StructType, TupleType, Type
+from linnet.graph import Graph
+from linnet.graph.binding import InputSpec, entries, find_root, graph_for, manifest
+from linnet.torch.inputs import Description, PlainNumber
+from linnet.torch.weights import Declared
+
+
+def read_program(
+    source: str | Path | CheckedProgram,
+    root: str | None = None,
+    generics: Mapping[str, Any] | None = None,
+) -> SourceProgram:
+    """Checks a source: a path, a text (with a line break), or what was checked already.
+
+    LinnetError if it has errors; BindingError for a root or generics that do not fit.
+    """
+    if isinstance(source, CheckedProgram):
+        checked = source
+    elif isinstance(source, str) and "\n" in source:
+        checked = check_text(source)
+    else:
+        checked = check_file(Path(source))
+    return SourceProgram(checked, root, generics or {})
+
+
+class SourceProgram:
+    """A checked module with a root block at fixed generics; a `linnet.torch.Program`."""
+
+    def __init__(
+        self, checked: CheckedProgram, root: str | None, generics: Mapping[str, Any]
+    ) -> None:
+        module = checked.ensure_valid()
+        self._checked = checked
+        self._generics = dict(generics)
+        own = entries(module, None)
+        blocks = [item for item in module.items if isinstance(item, BlockDef) and item.public]
+        alone = root is None and own and not any(entries(module, block) for block in blocks)
+        self._block = None if alone else find_root(checked, root)
+        self._own = {f.name: f for f in own}
+        methods = entries(module, self._block) if self._block is not None else []
+        self._functions: dict[str, FunctionDef] = {**self._own, **{f.name: f for f in methods}}
+        self._methods = {f.name for f in methods}
+        self._manifest = manifest(checked, self._block.name, generics) if self._block else ()
+        self._name = self._block.name if self._block else module.name
+
+    @property
+    def name(self) -> str:
+        """The root block, or the module where there is none."""
+        return self._name
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The entries of the root block and of the module itself."""
+        return tuple(self._functions)
+
+    def inputs_of(self, entry: str) -> tuple[str, ...]:
+        """The names of an entry's inputs, in order."""
+        return tuple(param.name for param in self._functions[entry].params)
+
+    def declared(self, bound: frozenset[str] | None) -> tuple[Declared, ...]:
+        """Parameters, buffers and states; of optional children only those all of whose required
+        weights are in `bound`. With None, everything that there can be.
+        """
+        found = []
+        for one in self._manifest:
+            if bound is not None and not all(self._present(child, bound) for child in one.needs):
+                continue
+            optional = one.optional or (bound is None and bool(one.needs))
+            found.append(Declared(one.path, one.kind, one.shape, one.dtype, optional))
+        return tuple(found)
+
+    def _present(self, child: str, bound: frozenset[str]) -> bool:
+        """An optional child is there if everything that it cannot be without has a weight."""
+        required = (
+            one.path
+            for one in self._manifest
+            if one.needs and one.needs[-1] == child and one.kind != "state" and not one.optional
+        )
+        return all(path in bound for path in required)
+
+    def graph_for(
+        self,
+        entry: str,
+        inputs: Mapping[str, Description],
+        generics: Mapping[str, Any],
+        bound: frozenset[str],
+    ) -> Graph:
+        """The graph of an entry for inputs of these shapes and dtypes."""
+        method = entry in self._methods
+        types = {param.name: param.type for param in self._functions[entry].params}
+        return graph_for(
+            self._checked,
+            entry,
+            {name: _spec(name, types[name], given) for name, given in inputs.items()},
+            root=self._block.name if method and self._block is not None else None,
+            generics=self._generics if method else {},
+            entry_generics=generics,
+            bound=bound,
+        )
+
+
+def _spec(name: str, type_: Type, given: Description) -> Any:
+    """What the binder takes: a Python number gets the dtype that the entry declares."""
+    if isinstance(type_, OptionalType) and given is not None:
+        return _spec(name, type_.inner, given)
+    if isinstance(given, PlainNumber):
+        if isinstance(type_, EnumType):
+            return InputSpec((), "i64")
+        if isinstance(type_, Scalar) and isinstance(type_.dtype, str):
+            return InputSpec((), type_.dtype)
+        kind = "whose dtype is generic" if isinstance(type_, Scalar) else "of that type"
+        raise TypeError(f"input {name}: {type_}: a plain number is no input {kind}; give a tensor")
+    if isinstance(type_, TupleType) and isinstance(given, tuple) and len(given) == len(type_.items):
+        return tuple(
+            _spec(f"{name}.{k}", part, one)
+            for k, (part, one) in enumerate(zip(type_.items, given, strict=True))
+        )
+    if isinstance(type_, StructType) and isinstance(given, Mapping):
+        fields = type_.definition.fields
+        return {
+            field: _spec(f"{name}.{field}", fields[field], one) if field in fields else one
+            for field, one in given.items()
+        }
+    return given
