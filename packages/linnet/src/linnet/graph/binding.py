@@ -154,7 +154,7 @@ def required_paths(instance: Instance) -> list[str]:
 def graph_for(
     program: CheckedProgram,
     entry: str,
-    inputs: Mapping[str, Any] | Sequence[Any] = (),
+    inputs: Mapping[str, Any] | Sequence[Any] | None = (),
     *,
     root: str | None = None,
     generics: Mapping[str, Any] | None = None,
@@ -164,9 +164,10 @@ def graph_for(
     """The graph of `entry` for inputs of these shapes and dtypes.
 
     `inputs` maps parameter names to `(shape, dtype)`, or lists them in order; a nested tuple or
-    mapping stands for a tuple or struct, None for an absent optional. `generics` are those of the
-    root block, `entry_generics` those of the entry that the inputs do not tell. `bound` holds the
-    paths that have weights: they decide which optional parameters and children are present.
+    mapping stands for a tuple or struct, None for an absent optional. Where `inputs` itself is
+    None, every input without a default has the shape that the generics say. `generics` are those of
+    the root block, `entry_generics` those of the entry that the inputs do not tell. `bound` holds
+    the paths that have weights: they decide which optional parameters and children are present.
     Raises LinnetError if the program has errors, BindingError for a binding that does not fit.
     """
     block = find_root(program, root, entry)
@@ -207,11 +208,11 @@ class _Maker:
         return all(path in self.present for path in required_paths(instance))
 
     def graph(
-        self, inputs: Mapping[str, Any] | Sequence[Any], generics: Mapping[str, Any]
+        self, inputs: Mapping[str, Any] | Sequence[Any] | None, generics: Mapping[str, Any]
     ) -> Graph:
         """Binds, evaluates, prunes, numbers."""
         fn = self.fn
-        given = self.named_inputs(inputs)
+        given = self.named_inputs(() if inputs is None else inputs)
         bind_generics(
             (g for g in fn.generics if g.name in generics), generics, self.bound, self.what
         )
@@ -228,6 +229,9 @@ class _Maker:
                 f"{self.what}: no input tells {', '.join(missing)}; give it in entry_generics"
             )
         self.bound.check_where(fn.where, self.what)
+        if inputs is None:
+            wanted = (p for p in fn.params if p.node.default is None)
+            given = {p.name: self.spec(p.type) for p in wanted}
         world = World(self.builder, self.present.__contains__, self.has_child)
         ir = world.function(fn)
         evaluator = Evaluator(world, ir, self.bound, self.instance)
@@ -257,6 +261,18 @@ class _Maker:
                     f"{self.what} has no input {name!r}; it has: {', '.join(names) or 'none'}"
                 )
         return dict(inputs)
+
+    def spec(self, t: Type) -> Spec:
+        """What an input of a type is at the binding; an optional is absent."""
+        if isinstance(t, OptionalType):
+            return None
+        if isinstance(t, TupleType):
+            return tuple(self.spec(item) for item in t.items)
+        if isinstance(t, StructType):
+            return {name: self.spec(part) for name, part in self.field_types(t).items()}
+        if isinstance(t, EnumType):
+            return InputSpec((), "i64")
+        return InputSpec(*self.bound.numbers(t))
 
     # Reading generics off shapes
 
@@ -318,12 +334,16 @@ class _Maker:
                 found.append(dim)
         return found
 
-    def fields(self, t: StructType, spec: Any, name: str) -> dict[str, Type]:
-        """Field types of a struct, after checking that the spec has exactly its fields."""
+    def field_types(self, t: StructType) -> dict[str, Type]:
+        """The fields of a struct type with their types."""
         values = Substitution()
         for generic, value in zip(t.definition.generics, t.arguments, strict=True):
             values.bind(generic.key, value)
-        fields = {field: values.type(part) for field, part in t.definition.fields.items()}
+        return {field: values.type(part) for field, part in t.definition.fields.items()}
+
+    def fields(self, t: StructType, spec: Any, name: str) -> dict[str, Type]:
+        """Field types of a struct, after checking that the spec has exactly its fields."""
+        fields = self.field_types(t)
         if not isinstance(spec, Mapping) or set(spec) != set(fields):
             raise BindingError(f"input {name} takes a mapping with the fields {', '.join(fields)}")
         return fields

@@ -1,0 +1,43 @@
+"""`linnet`: arguments to commands, and exit codes: 0 done, 1 errors in the source, 2 bad command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from linnet import __version__
+from linnet.commands.check import add_check
+from linnet.commands.graph import add_graph
+
+COMMANDS: tuple[Callable[..., None], ...] = (add_check, add_graph)
+
+
+def run() -> None:
+    """The console script."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs one command; gives its exit code."""
+    try:
+        options = parser().parse_args(arguments)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 2
+    try:
+        code: int = options.run(options)
+    except BrokenPipeError:
+        # Whoever read the output has gone; there is nobody left to tell.
+        sys.stderr.close()
+        return 1
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands with their options."""
+    top = argparse.ArgumentParser(prog="linnet", description="Checks and inspects Linnet models.")
+    top.add_argument("--version", action="version", version=f"linnet {__version__}")
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for add in COMMANDS:
+        add(commands)
+    return top

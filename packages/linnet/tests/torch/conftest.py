@@ -1,0 +1,14 @@
+"""Every test has a home of its own, so that none reads times that another measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def linnet_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "linnet-home"
+    monkeypatch.setenv("LINNET_HOME", str(home))
+    return home
