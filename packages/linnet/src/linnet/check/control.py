@@ -37,7 +37,7 @@ class ControlChecker(IndexChecker):
         """E2114 unless a scalar bool."""
         found = self.infer(node)
         if found is not ERROR and found != BOOL:
-            helps = ()
+            helps: tuple[str, ...] = ()
             if isinstance(found, Tensor):
                 helps = ("use `select` element by element, or reduce with `any` or `all`",)
             self.error(

@@ -143,16 +143,20 @@ class IndexChecker(PreludeChecker):
             self.infer_components(expr)
             return ERROR
         at = dots[0] if dots else len(parts)
-        spread = [*parts[:at], *([None] * (rank - given)), *parts[at + len(dots) :]]
+        spread: list[tree.Expr | None] = [
+            *parts[:at],
+            *([None] * (rank - given)),
+            *parts[at + len(dots) :],
+        ]
         taken: list[SlicePart] = []
         dims: list[Dim] = []
         ok = True
-        for dim, part in zip(base.dims, spread, strict=True):
-            if part is None:
+        for dim, component in zip(base.dims, spread, strict=True):
+            if component is None:
                 taken.append(SlicePart("whole", (dim,)))
                 dims.append(dim)
                 continue
-            found = self.slice_part(part, dim)
+            found = self.slice_part(component, dim)
             if found is None:
                 ok = False
                 continue
@@ -354,7 +358,7 @@ class IndexChecker(PreludeChecker):
             index.extent = dims
             return IndexPart(index=index)
         if not self.same_extent(index.extent, dims):
-            notes = []
+            notes: list[str] = []
             if len(dims) == 1 and len(index.extent) == 1:
                 a, b = index.extent[0], dims[0]
                 if isinstance(a, Poly) and isinstance(b, Poly):

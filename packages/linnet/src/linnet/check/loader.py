@@ -17,6 +17,7 @@ from linnet.check.packages import (
 )
 from linnet.source import Diagnostic, Mark, SourceFile, Span, decode
 from linnet.syntax import parse, tokenize, tree
+from linnet.syntax.tree import Use
 
 
 @dataclass(eq=False)
@@ -26,7 +27,7 @@ class LoadedModule:
     name: str
     file: SourceFile
     tree: tree.File
-    targets: dict[tree.Use, LoadedModule] = field(default_factory=dict)
+    targets: dict[Use, LoadedModule] = field(default_factory=dict)
     library: bool = False
 
 

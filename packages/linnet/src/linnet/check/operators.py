@@ -142,7 +142,7 @@ class OperatorChecker(ExpressionChecker):
         for side, found in ((expr.left, left), (expr.right, right)):
             if found != BOOL and found is not ERROR and not bad:
                 bad = True
-                helps = ()
+                helps: tuple[str, ...] = ()
                 if isinstance(found, Tensor) and found.dtype == "bool":
                     helps = (f"`{expr.operator[0]}` works element by element",)
                 self.error(

@@ -94,7 +94,7 @@ class Reporter:
         if self.facts.prove(constraint):
             return True
         found = counterexample(self.facts, constraint)
-        helps = ()
+        helps: tuple[str, ...] = ()
         if constraint.left.leaves or constraint.right.leaves:
             helps = (f"state it where the sizes are declared: `where {constraint}`",)
         self.error(

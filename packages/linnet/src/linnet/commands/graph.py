@@ -9,7 +9,7 @@ from typing import Any
 from linnet.check import CheckedProgram
 from linnet.check.types import DTYPE_NAMES
 from linnet.commands.console import CommandError, fail, load, print_json, show_diagnostics
-from linnet.graph import Body, Graph, Step
+from linnet.graph import Body, Call, Graph, Step
 
 
 def add_graph(commands: Any) -> None:
@@ -99,9 +99,9 @@ def graph_lines(graph: Graph) -> Iterator[str]:
         yield f"  state     {show(graph, state.value)} {state.path}, then %{state.result}"
     for constant in graph.constants:
         yield f"  constant  {show(graph, constant.value)} = {constant.literal}"
-    opened = {call.start: [] for call in graph.calls}
+    opened: dict[int, list[Call]] = {}
     for call in graph.calls:
-        opened[call.start].append(call)
+        opened.setdefault(call.start, []).append(call)
     for step in graph.steps:
         for call in opened.get(step.index, ()):
             yield f"  -- {call.kind} {call.callee} {call.path}".rstrip()

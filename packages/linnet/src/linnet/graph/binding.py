@@ -23,19 +23,19 @@ from linnet.check.types import (
 )
 from linnet.graph.bound import BindingError, Bound, bind_generics
 from linnet.graph.builder import Builder, Pruned
-from linnet.graph.evaluate import (
+from linnet.graph.data import (
     ArrayInstance,
     Datum,
-    Evaluator,
     Instance,
     Record,
     Ref,
-    World,
     child_of,
     settled,
     tree_of,
 )
+from linnet.graph.evaluate import Evaluator
 from linnet.graph.model import Constant, Graph, Input, State, leaves
+from linnet.graph.tensors import World
 from linnet.shapes import Pack, Poly
 from linnet.source.recursion import deep_recursion
 
@@ -235,14 +235,14 @@ class _Maker:
         world = World(self.builder, self.present.__contains__, self.has_child)
         ir = world.function(fn)
         evaluator = Evaluator(world, ir, self.bound, self.instance)
-        for param in ir.params:
-            if param.name in given:
-                datum = self.input(param.name, param.type, given[param.name])
-            elif param.default is not None:
-                datum = evaluator.run(param.default)[0]
+        for one in ir.params:
+            if one.name in given:
+                datum = self.input(one.name, one.type, given[one.name])
+            elif one.default is not None:
+                datum = evaluator.run(one.default)[0]
             else:
-                raise BindingError(f"{self.what} needs the input {param.name}: {param.type}")
-            evaluator.values[param.value] = datum
+                raise BindingError(f"{self.what} needs the input {one.name}: {one.type}")
+            evaluator.values[one.value] = datum
         found = evaluator.run(ir.body)
         return self.finish(world, found[0] if found else None)
 

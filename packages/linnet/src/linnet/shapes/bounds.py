@@ -36,7 +36,7 @@ def bounds(p: Poly, known: Mapping[Atom, Interval]) -> Interval:
 
 def _product(a: Interval, b: Interval) -> Interval:
     if (b.low is None or b.low < 0) and a.low is not None and a.low >= 0:
-        a, b = b, a
+        a, b = Interval(*b), Interval(*a)
     if b.low is None or b.low < 0:
         if None in (*a, *b):
             return ANYTHING
@@ -50,7 +50,7 @@ def _product(a: Interval, b: Interval) -> Interval:
     if a.high is not None:
         high = a.high * b.low if a.high <= 0 else (None if b.high is None else a.high * b.high)
     if a == (0, 0):
-        return a
+        return Interval(0, 0)
     return Interval(low, high)
 
 

@@ -8,17 +8,15 @@ from typing import TypeAlias
 from linnet.source import SourceFile, Span
 from linnet.syntax.lexer import Comment
 
-node = dataclass(frozen=True, eq=False, slots=True)
 
-
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Node:
     """Any part of the tree."""
 
     span: Span
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Identifier(Node):
     """A name where it is declared or used."""
 
@@ -28,7 +26,7 @@ class Identifier(Node):
 # Expressions
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class IntLiteral(Node):
     """An integer as written."""
 
@@ -36,7 +34,7 @@ class IntLiteral(Node):
     value: int
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class FloatLiteral(Node):
     """A float as written."""
 
@@ -44,54 +42,54 @@ class FloatLiteral(Node):
     value: float
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class BoolLiteral(Node):
     """`true` or `false`."""
 
     value: bool
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class NoneLiteral(Node):
     """`none`."""
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Name(Node):
     """A bare name."""
 
     text: str
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Paren(Node):
     """`(inner)`."""
 
     inner: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class TupleExpr(Node):
     """`(a, b)` or `(a,)`."""
 
     items: tuple[Expr, ...]
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class ListExpr(Node):
     """`[a, *S, b]`: the dimensions or axes given to a prelude function."""
 
     items: tuple[Expr, ...]
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class SomeExpr(Node):
     """`some(inner)`."""
 
     inner: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Reduction(Node):
     """`sum<T>[i, j] body`; an index is (name, is it a pack)."""
 
@@ -101,7 +99,7 @@ class Reduction(Node):
     body: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class IfExpr(Node):
     """`if condition { then } else { other }`."""
 
@@ -110,7 +108,7 @@ class IfExpr(Node):
     other: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class MatchArm(Node):
     """`pattern => value`."""
 
@@ -118,7 +116,7 @@ class MatchArm(Node):
     value: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class MatchExpr(Node):
     """`match subject { arms }`."""
 
@@ -126,7 +124,7 @@ class MatchExpr(Node):
     arms: tuple[MatchArm, ...]
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class ScanExpr(Node):
     """`for counter in start .. stop { ... yield v }` as a value."""
 
@@ -136,7 +134,7 @@ class ScanExpr(Node):
     body: Block
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Unary(Node):
     """One of `! - +` before an operand."""
 
@@ -144,7 +142,7 @@ class Unary(Node):
     operand: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Binary(Node):
     """Two operands; `operator_span` covers the operator."""
 
@@ -154,7 +152,7 @@ class Binary(Node):
     operator_span: Span
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Argument(Node):
     """`value` or `name = value`."""
 
@@ -162,7 +160,7 @@ class Argument(Node):
     value: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Call(Node):
     """`callee<generics>(arguments)`."""
 
@@ -171,7 +169,7 @@ class Call(Node):
     arguments: tuple[Argument, ...]
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Index(Node):
     """`base[components]`."""
 
@@ -179,7 +177,7 @@ class Index(Node):
     components: tuple[Expr, ...]
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Field(Node):
     """`base.name`."""
 
@@ -187,19 +185,19 @@ class Field(Node):
     name: Identifier
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class PackUse(Node):
     """`*S` in a list of dimensions or indices."""
 
     name: str
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Ellipsis(Node):
     """`...` in an index."""
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Slice(Node):
     """`start : stop : step` in an index; each may be missing."""
 
@@ -211,7 +209,7 @@ class Slice(Node):
 # Types
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class PathType(Node):
     """`a.b.Name<generics>`; also dtype names and generics."""
 
@@ -219,7 +217,7 @@ class PathType(Node):
     generics: tuple[GenericArgument, ...] | None
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class TensorType(Node):
     """`Tensor[dims; dtype]`."""
 
@@ -227,14 +225,14 @@ class TensorType(Node):
     dtype: TypeExpr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class TupleType(Node):
     """`(A, B)` or `(A,)`."""
 
     items: tuple[TypeExpr, ...]
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class ArrayType(Node):
     """`[Block; size]`."""
 
@@ -242,7 +240,7 @@ class ArrayType(Node):
     size: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class OptionalType(Node):
     """`inner?`."""
 
@@ -252,26 +250,26 @@ class OptionalType(Node):
 # Patterns
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class NamePattern(Node):
     """Binds a name, or names an enum's variant."""
 
     text: str
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class NonePattern(Node):
     """`none`."""
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class SomePattern(Node):
     """`some(inner)`."""
 
     inner: Pattern
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class TuplePattern(Node):
     """`(a, b)`."""
 
@@ -281,14 +279,14 @@ class TuplePattern(Node):
 # Statements
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Block(Node):
     """`{ statements }`."""
 
     statements: tuple[Statement, ...]
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Let(Node):
     """`let pattern : type = value`."""
 
@@ -297,7 +295,7 @@ class Let(Node):
     value: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class IndexName(Node):
     """An index or, with `*`, a pack index."""
 
@@ -305,7 +303,7 @@ class IndexName(Node):
     pack: bool
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class IndexDefinition(Node):
     """`let name[indices] = value`."""
 
@@ -314,7 +312,7 @@ class IndexDefinition(Node):
     value: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Var(Node):
     """`var name : type = value`."""
 
@@ -323,7 +321,7 @@ class Var(Node):
     value: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Assign(Node):
     """`name = value`."""
 
@@ -331,14 +329,14 @@ class Assign(Node):
     value: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Return(Node):
     """`return value`."""
 
     value: Expr | None
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class StaticFor(Node):
     """`static for pattern in start .. stop { }`; `stop` is None for a walk over a block array."""
 
@@ -348,7 +346,7 @@ class StaticFor(Node):
     body: Block
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class For(Node):
     """`for counter in start .. stop { }`."""
 
@@ -358,7 +356,7 @@ class For(Node):
     body: Block
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class While(Node):
     """`while condition { }`."""
 
@@ -366,7 +364,7 @@ class While(Node):
     body: Block
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Yield(Node):
     """`yield value`."""
 
@@ -376,7 +374,7 @@ class Yield(Node):
 # Items
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Generic(Node):
     """`name: Kind = default`; `kind` is Dim, Shape, DType, Numeric, Integer or Float."""
 
@@ -386,7 +384,7 @@ class Generic(Node):
     default: TypeExpr | Expr | None
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Param(Node):
     """A parameter of a function: `name: type = default`."""
 
@@ -395,7 +393,7 @@ class Param(Node):
     default: Expr | None
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Const(Node):
     """`const name : type = value`."""
 
@@ -405,7 +403,7 @@ class Const(Node):
     value: Expr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Alias(Node):
     """`type name<generics> = target`."""
 
@@ -415,7 +413,7 @@ class Alias(Node):
     target: TypeExpr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class StructField(Node):
     """`name: type` of a struct."""
 
@@ -423,7 +421,7 @@ class StructField(Node):
     type: TypeExpr
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Struct(Node):
     """`struct name<generics> { fields }`."""
 
@@ -433,7 +431,7 @@ class Struct(Node):
     fields: tuple[StructField, ...]
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Enum(Node):
     """`enum name { variants }`."""
 
@@ -442,7 +440,7 @@ class Enum(Node):
     variants: tuple[Identifier, ...]
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Gradient(Node):
     """`grad(y, dy) { }`."""
 
@@ -451,7 +449,7 @@ class Gradient(Node):
     body: Block
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class KernelBinding(Node):
     """`kernel name<generics>` of an op."""
 
@@ -459,7 +457,7 @@ class KernelBinding(Node):
     generics: tuple[GenericArgument, ...] | None
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Function(Node):
     """`fn`, `op` or `entry`."""
 
@@ -475,7 +473,7 @@ class Function(Node):
     gradient: Gradient | None
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Kernel(Node):
     """A `kernel` item; its inside is not read yet."""
 
@@ -483,7 +481,7 @@ class Kernel(Node):
     name: Identifier
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Member(Node):
     """`param`, `sub`, `buffer` or `state` of a block."""
 
@@ -493,7 +491,7 @@ class Member(Node):
     default: Expr | None
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class BlockItem(Node):
     """`block name<generics> where ... { members and items }`, in order."""
 
@@ -504,7 +502,7 @@ class BlockItem(Node):
     content: tuple[Member | Item, ...]
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Imported(Node):
     """`name as alias` in a `use`."""
 
@@ -517,7 +515,7 @@ class Imported(Node):
         return self.alias or self.name
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class Use(Node):
     """`use path::{items}`; `items` is None for `use path`, which binds the module's name."""
 
@@ -526,7 +524,7 @@ class Use(Node):
     braced: bool
 
 
-@node
+@dataclass(frozen=True, eq=False, slots=True)
 class File(Node):
     """A whole file. `comments` holds all comments in order; the nodes hold none."""
 
