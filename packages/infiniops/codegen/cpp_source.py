@@ -20,8 +20,6 @@ _TEMPLATE = """\
 // {generated}
 #include "infini/ops/base/{operator}.h"
 
-#include <infini/rt/guard.h>
-
 #include <span>
 #include <utility>
 
@@ -64,7 +62,7 @@ void Check({call_const}) {{
 
 /// Queues the work of a checked call: guard, stream, launch.
 void Start(const Context& context, const Entry& entry, {start_parameters}) {{
-  const rt::DeviceGuard guard(context.device);
+  const internal::CallGuard guard(context.device);
   Context bound = context;
   bound.stream = internal::CheckStream({name}::kOperator, context);
   if (internal::Tracing()) {{

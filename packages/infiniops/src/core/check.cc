@@ -106,6 +106,16 @@ void CheckShape(const char* op, NamedView argument, const Sizes& expected,
 
 Sizes BroadcastSizes(const char* op,
                      std::initializer_list<NamedView> arguments) {
+  const auto first = arguments.begin()->view->shape();
+  bool alike = true;
+  for (const NamedView& argument : arguments) {
+    alike &= std::ranges::equal(first, argument.view->shape());
+  }
+  if (alike) {
+    Sizes same;
+    for (const std::int64_t size : first) same.Append(size);
+    return same;
+  }
   std::size_t rank = 0;
   for (const NamedView& argument : arguments) {
     rank = std::max(rank, argument.view->shape().size());

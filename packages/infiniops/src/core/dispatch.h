@@ -2,6 +2,8 @@
 #ifndef INFINI_OPS_CORE_DISPATCH_H_
 #define INFINI_OPS_CORE_DISPATCH_H_
 
+#include <infini/rt/guard.h>
+
 #include <cstddef>
 #include <initializer_list>
 #include <optional>
@@ -14,6 +16,21 @@
 #include "infini/ops/implementation.h"
 
 namespace infini::ops::internal {
+
+/// Makes the device of a call current until the call returns; cheap where it is
+/// current already.
+class CallGuard {
+ public:
+  explicit CallGuard(Device device) {
+    if (rt::runtime::SelectedBackend() != device.type() ||
+        rt::runtime::GetDevice() != device.index()) {
+      guard_.emplace(device);
+    }
+  }
+
+ private:
+  std::optional<rt::DeviceGuard> guard_;
+};
 
 /// One row of an operator's implementation table.
 template <typename... Arguments>

@@ -8,7 +8,7 @@
 #include "native/cpu/kernel.h"
 
 #ifndef INFINI_OPS_CPU_ISA
-#include <initializer_list>
+#include <algorithm>
 #endif
 
 namespace infini::ops::cpu {
@@ -53,6 +53,12 @@ struct Rows {
 
 namespace internal {
 
+/// Whether `input` is contiguous and of the output's shape.
+inline bool IsAlike(const TensorView& output, const TensorView& input) {
+  return input.is_contiguous() &&
+         std::ranges::equal(output.shape(), input.shape());
+}
+
 /// Fills a loop nest; `views[0]` is the output, the others broadcast to it.
 void FillLoop(const char* op, const TensorView* const* views, int operands,
               int* rank, std::int64_t* count, char** data, std::int64_t* sizes,
@@ -69,6 +75,16 @@ auto MakeLoop(const char* op, const TensorView& output,
   constexpr int kOperands = 1 + sizeof...(inputs);
   const TensorView* views[] = {&output, &inputs...};
   StridedLoop<kOperands> loop;
+  if (output.is_contiguous() && (internal::IsAlike(output, inputs) && ...)) {
+    loop.rank = 1;
+    loop.count = loop.sizes[0] = output.numel();
+    for (int i = 0; i < kOperands; ++i) {
+      loop.data[i] = static_cast<char*>(TaskAddress(*views[i]));
+      loop.strides[0][i] =
+          static_cast<std::int64_t>(rt::DataTypeSize(views[i]->dtype()));
+    }
+    return loop;
+  }
   internal::FillLoop(op, views, kOperands, &loop.rank, &loop.count, loop.data,
                      loop.sizes, &loop.strides[0][0]);
   return loop;
