@@ -44,7 +44,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
         version: str = "1.0",
         folder: Path = site,
     ) -> None:
-        module = f"plugin_{name}_{tmp_path.name.replace('-', '_')}"
+        module = f"plugin_{name}_{tmp_path.name}".replace("-", "_")
         folder.mkdir(exist_ok=True)
         if code is not None:
             (folder / f"{module}.py").write_text(code)
