@@ -131,7 +131,7 @@ def test_a_full_disk_keeps_times_in_memory_and_the_old_file(
         raise OSError(28, "No space left on device")
 
     store = BenchmarkStore(path)
-    monkeypatch.setattr(store_module.os, "fdopen", full)
+    monkeypatch.setattr("os.fdopen", full)
     with pytest.warns(BenchmarkWarning, match="No space left on device"):
         store.put({"key": Timing(1.0, 2.0)})
     assert store.get("key") == Timing(1.0, 2.0)

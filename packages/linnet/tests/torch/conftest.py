@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 
 @pytest.fixture(autouse=True)
@@ -12,3 +13,9 @@ def linnet_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "linnet-home"
     monkeypatch.setenv("LINNET_HOME", str(home))
     return home
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread() -> None:
+    """Small tensors gain nothing from threads, and tests run side by side."""
+    torch.set_num_threads(1)
