@@ -98,7 +98,7 @@ class SizeResolver(Reporter):
         import difflib
 
         pool = [*self.generics, *self.module.names, *PROTECTED, *self.local_names()]
-        close = difflib.get_close_matches(name, pool, 1) if len(name) < 80 else []
+        close = difflib.get_close_matches(name, pool, 1, 0.75) if len(name) < 80 else []
         helps = (f"did you mean `{close[0]}`?",) if close else ()
         self.error("E1201", f"there is no {what} `{clip(name)}` here", at, "unknown", helps=helps)
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from linnet import __version__
 from linnet.commands.check import add_check
 from linnet.commands.graph import add_graph
+from linnet.commands.spec_test import add_spec_test
 
-COMMANDS: tuple[Callable[..., None], ...] = (add_check, add_graph)
+COMMANDS: tuple[Callable[..., None], ...] = (add_check, add_graph, add_spec_test)
 
 
 def run() -> None:

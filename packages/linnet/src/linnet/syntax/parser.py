@@ -29,7 +29,8 @@ def parse(tokens: TokenList) -> Parsed:
     parser = Parser(tokens)
     with deep_recursion():
         file = parser.parse_file()
-    return Parsed(file, (*tokens.errors, *parser.errors))
+    # What the lexer skipped makes the parser stumble; only the cause is worth reporting.
+    return Parsed(file, tokens.errors or tuple(parser.errors))
 
 
 def parse_text(text: str, name: str = "text.linnet") -> Parsed:
