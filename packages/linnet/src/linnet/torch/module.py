@@ -105,10 +105,11 @@ class LinnetModule(Block):
     @property
     def device(self) -> torch.device:
         """Where the model's tensors are, and where its inputs must be."""
-        for tensors in (self.parameters(), self.buffers()):
-            for tensor in tensors:
-                return tensor.device
-        return self._device
+        for path in self.bound:
+            found = self._find(path)
+            if found is not None:
+                return found.device
+        return next((tensor.device for tensor in self.buffers()), self._device)
 
     def tensor(self, path: str) -> Tensor:
         """The parameter, buffer or state at `path`; KeyError for a path that has none."""

@@ -16,6 +16,7 @@ from linnet.torch.planned.engine import located, restored
 from linnet.torch.planned.items import RegionItem, SliceItem, place
 from linnet.torch.planned.plan import Plan
 from linnet.torch.planned.recording import Part, Recording, record
+from linnet.torch.watch import Watch
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,9 @@ class Captured:
         self.plan = plan
         self.context = context
         self._recording: Recording | None = None
-        self._seen: tuple[int, ...] = ()
+        graph = plan.graph
+        paths = [*(p.path for p in graph.parameters), *(s.path for s in graph.states)]
+        self._watch = Watch(plan.model, paths, contents=False)
         self._calls = 0
         self._lock = threading.Lock()
 
@@ -82,7 +85,7 @@ class Captured:
             self._calls += 1
             if self._calls == 1:
                 return self.plan.run(inputs, self.context)
-            tensors = self.plan.bind(inputs)
+            tensors = self.plan.bind(inputs, self.context.device)
             return self._replay(tensors, self._current())
 
     def report(self) -> CaptureReport:
@@ -108,17 +111,11 @@ class Captured:
     def _current(self) -> Recording:
         """The recording for the weights and states as they are now."""
         changed = self.context.prepare()
-        seen = self._addresses()
-        if self._recording is None or changed or seen != self._seen:
+        if self._recording is None or changed or self._watch.changed():
             self._recording = None
             self._recording = record(self.plan.engine, self.plan.target, self.context)
-            self._seen = self._addresses()
+            self._watch.renew()
         return self._recording
-
-    def _addresses(self) -> tuple[int, ...]:
-        graph, parameters = self.plan.graph, self.context.parameters
-        paths = [*(p.path for p in graph.parameters), *(s.path for s in graph.states)]
-        return tuple(parameters[path].data_ptr() for path in paths)
 
     def _replay(self, inputs: list[Tensor], recording: Recording) -> list[Tensor]:
         engine, context = self.plan.engine, self.context
@@ -130,7 +127,7 @@ class Captured:
             else:
                 fixed.copy_(tensor)
         written: dict[str, Tensor] = {}
-        with restored(engine.states_in_place(), context.parameters):
+        with restored(engine.states_in_place, context.parameters):
             for entry in recording.program:
                 if isinstance(entry, Part):
                     _run_part(entry, self.plan.graph.entry)

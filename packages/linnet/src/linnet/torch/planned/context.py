@@ -9,6 +9,7 @@ from torch import Tensor
 
 from linnet.torch.module import LinnetModule
 from linnet.torch.planned.items import RegionItem
+from linnet.torch.watch import Watch
 
 if TYPE_CHECKING:
     from linnet.torch.planned.plan import Plan
@@ -51,6 +52,8 @@ class PlanContext:
         self._parameters = Parameters(model, instead)
         self._items = tuple(items)
         self._stamps: list[tuple[Stamp, ...] | None] = [None] * len(self._items)
+        read = dict.fromkeys(path for item in self._items for path in item.region.parameters)
+        self._watch = Watch(model, read, contents=True)
 
     @property
     def parameters(self) -> Mapping[str, Tensor]:
@@ -67,6 +70,8 @@ class PlanContext:
         """Prepares each executable whose weights were replaced or written since it was prepared
         last. Returns whether there was one.
         """
+        if not self._watch.changed():
+            return False
         changed = False
         self.device = self.model.device
         # Preparing may lay weights out anew (`join`), which others have seen elsewhere.
@@ -81,6 +86,7 @@ class PlanContext:
                 item = self._items[n]
                 _prepare(item, self)
                 self._stamps[n] = self._stamp(item)
+        self._watch.renew()
         return changed
 
     def _stamp(self, item: RegionItem) -> tuple[Stamp, ...]:

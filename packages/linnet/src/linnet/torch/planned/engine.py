@@ -29,6 +29,11 @@ class Engine:
         for number, n in last.items():
             if number not in keep:
                 self._dying[n].append(number)
+        regions = [item.region for item in items if isinstance(item, RegionItem)]
+        #: The states that back ends write in place.
+        self.states_in_place = tuple(dict.fromkeys(p for r in regions for p in r.states_written))
+        self._paths = {p.value: p.path for p in graph.parameters}
+        self._paths.update({s.value: s.path for s in graph.states})
 
     def run(
         self, inputs: Sequence[Tensor], context: PlanContext
@@ -41,33 +46,25 @@ class Engine:
             zip((item.value for item in self.graph.inputs), inputs, strict=True)
         )
         written: dict[str, Tensor] = {}
-        with torch.no_grad(), restored(self.states_in_place(), context.parameters):
+        with torch.no_grad(), restored(self.states_in_place, context.parameters):
             for item, dying in zip(self.items, self._dying, strict=True):
                 self.run_item(item, known, written, context)
                 for number in dying:
                     known.pop(number, None)
         return self.results(known, context), written
 
-    def states_in_place(self) -> tuple[str, ...]:
-        """The states that back ends write in place."""
-        regions = (item.region for item in self.items if isinstance(item, RegionItem))
-        return tuple(dict.fromkeys(path for r in regions for path in r.states_written))
-
     def results(self, known: Mapping[int, Tensor], context: PlanContext) -> list[Tensor]:
         """The entry's flat results; one may be an input, a parameter, a state or a constant."""
-        paths = {p.value: p.path for p in self.graph.parameters}
-        paths.update({s.value: s.path for s in self.graph.states})
         found = []
         for number in self.graph.results:
-            literal = self.graph.literal(number)
             if number in known:
                 found.append(known[number])
-            elif literal is not None:
+            elif (literal := self.graph.literal(number)) is not None:
                 dtype = torch_dtype(self.graph.values[number].dtype)
                 device = context.device
                 found.append(torch.tensor(literal, dtype=dtype, device=device))
             else:
-                found.append(context.parameters[paths[number]])
+                found.append(context.parameters[self._paths[number]])
         return found
 
     def run_item(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from linnet.backends import Options, Target
@@ -64,14 +65,14 @@ class Plan:
         """The items that generated source runs."""
         return tuple(item for item in self.items if isinstance(item, SliceItem))
 
-    def bind(self, inputs: Inputs) -> list[Tensor]:
+    def bind(self, inputs: Inputs, device: torch.device) -> list[Tensor]:
         """The flat input tensors. TypeError or ValueError names the input that does not fit what
         was planned.
         """
         names = self.model.program.inputs_of(self.graph.entry)
         named = name_inputs(self.graph.entry, names, inputs)
         try:
-            return bind(self.graph, named, self.model.device)
+            return bind(self.graph, named, device)
         except ValueError as error:
             raise ValueError(
                 f"{error}; this plan was made for {self.signature()}: plan again for other sizes"
@@ -91,7 +92,7 @@ class Plan:
         as they were, and the error names the back end or the generated source, and the place.
         """
         self.check_context(context)
-        tensors = self.bind(inputs)
+        tensors = self.bind(inputs, context.device)
         context.prepare()
         results, written = self.engine.run(tensors, context)
         states = {state.path: context.parameters[state.path] for state in self.graph.states}
