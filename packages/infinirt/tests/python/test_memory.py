@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_bad_arguments_are_named(backend: str) -> None:
     device = rt.malloc(16)
     back = bytearray(16)
     rt.memset(device, 1, 16)
-    cases = [
+    cases: list[tuple[Callable[[], object], str]] = [
         (lambda: rt.malloc(-1), "Malloc: size -1 is not a number from 0"),
         (lambda: rt.malloc(2**64), "Malloc: size 18446744073709551616"),
         (lambda: rt.malloc(2**63), "exceeds 2\\^63 - 1"),

@@ -51,9 +51,12 @@ def test_copy_is_seen_by_another_stream_only_after_the_event(sim: None) -> None:
 def test_waits_release_the_interpreter(sim: None) -> None:
     stream = rt.stream_create()
     sleep_task(stream, 400)
-    waiter = threading.Thread(
-        target=lambda: (rt.select_backend("sim"), rt.stream_synchronize(stream))
-    )
+
+    def wait() -> None:
+        rt.select_backend("sim")
+        rt.stream_synchronize(stream)
+
+    waiter = threading.Thread(target=wait)
     waiter.start()
     turns = 0
     while waiter.is_alive():  # could not run at all if the wait held the interpreter
