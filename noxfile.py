@@ -64,7 +64,7 @@ def smoke(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Builds the stack and runs every test; arguments go to pytest, which then runs alone."""
-    work(session, "test", "torch-infini")
+    work(session, "test", "torch", "torch-infini")
 
 
 @nox.session
@@ -96,7 +96,7 @@ def sanitize(session: nox.Session) -> None:
 def lint(session: nox.Session) -> None:
     """Checks format, types, spelling and the repository's own rules; `--all` runs clang-tidy on
     every C++ file instead of the changed ones."""
-    work(session, "test", "lint", "clang-tidy", workspace=False)
+    work(session, "test", "lint", "clang-tidy", "torch", "torch-infini")
 
 
 @nox.session
