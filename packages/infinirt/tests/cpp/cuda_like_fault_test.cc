@@ -187,6 +187,7 @@ void TestNotReadyIsAnAnswer() {
   const Stream stream = StreamCreate();
   const Event event = EventCreate();
   EventRecord(event, stream);
+  EventSynchronize(event);
   FailNext("StreamQuery", STANDIN_NOT_READY);
   CHECK(!StreamQuery(stream));
   FailNext("EventQuery", STANDIN_NOT_READY);
@@ -208,6 +209,33 @@ void TestFailedFreeKeepsTheMemory() {
   Memset(memory, 1, 64);
   Free(memory);
   FreeHost(pinned);
+}
+
+/// What a queued launch uses stays when the SDK cannot say that the launch has ended.
+void TestLaunchOutlivesAFailedWait() {
+  static int runs = 0;
+  const Stream stream = StreamCreate();
+  int* const argument = &runs;
+  const auto add_one = [](const void* counter) { ++**static_cast<int* const*>(counter); };
+  for (const char* const function : {"EventSynchronize", "EventRecord"}) {
+    runs = 0;
+    StreamBeginCapture(stream);
+    LaunchHost(stream, add_one, &argument, sizeof argument);
+    const Graph graph = StreamEndCapture(stream);
+    const GraphExec exec = GraphInstantiate(graph);
+    GraphDestroy(graph);
+    FailNext(function);
+    try {
+      GraphLaunch(exec, stream);
+    } catch (const Error& error) {
+      CHECK_EQ(error.function(), "GraphLaunch");
+    }
+    GraphExecDestroy(exec);
+    StreamSynchronize(stream);
+    CHECK_EQ(standinFaultedFunction(), SdkName(function));
+    CHECK_EQ(runs, 1);
+  }
+  StreamDestroy(stream);
 }
 
 void TestHandlesOfNoStream() {
@@ -277,6 +305,7 @@ int Run() {
   TestTextOfErrors();
   TestNotReadyIsAnAnswer();
   TestFailedFreeKeepsTheMemory();
+  TestLaunchOutlivesAFailedWait();
   TestHandlesOfNoStream();
   TestNothingIsCalledForWhatTheSdkLacks();
   TestFreeWaitsForPoolMemory();

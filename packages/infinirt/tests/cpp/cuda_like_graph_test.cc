@@ -84,8 +84,12 @@ void TestErrorsOfReplayedHostTasks() {
     CHECK_EQ(FailureOf([&] { StreamSynchronize(stream); }), "replayed");
     CHECK_EQ(FailureOf([&] { StreamSynchronize(stream); }), "");
   }
-  // Both end the same: the graph may go while its launch is queued, and the
-  // stream still tells.
+  // Only the first exception is raised.
+  LaunchHost(stream, [](const void*) { throw TaskFailure("direct"); }, nullptr, 0);
+  GraphLaunch(exec, stream);
+  CHECK_EQ(FailureOf([&] { StreamSynchronize(stream); }), "direct");
+  CHECK_EQ(FailureOf([&] { StreamSynchronize(stream); }), "");
+  // The graph may go while its launch is queued, and the stream still tells.
   GraphLaunch(exec, stream);
   GraphExecDestroy(exec);
   CHECK_EQ(FailureOf([&] { StreamSynchronize(stream); }), "replayed");

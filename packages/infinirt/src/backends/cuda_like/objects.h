@@ -72,14 +72,14 @@ class Stream {
       watched_.push_back(graph_errors);
   }
 
-  /// Takes the first exception of a host task that ran here.
+  /// Takes the first exception of a host task that ran here; later ones are dropped.
   std::exception_ptr TakeError() {
     std::exception_ptr error = errors_->Take();
     const std::scoped_lock lock(mutex_);
-    // Slots that nobody can fill any more are dropped on the way.
+    // Slots that nobody can fill any more are forgotten on the way.
     std::erase_if(watched_, [&](const std::shared_ptr<ErrorSlot>& slot) {
-      if (error != nullptr) return false;
-      error = slot->Take();
+      const std::exception_ptr of_graph = slot->Take();
+      if (error == nullptr) error = of_graph;
       return slot.use_count() == 1;
     });
     return error;
@@ -162,8 +162,7 @@ class GraphExec {
   ~GraphExec() {
     // Launches of one graph run one after another, so the last one is the last to end.
     const RelaxedCapture<Sdk> relaxed;
-    if (is_lost_ ||
-        (last_launch_ != nullptr && !Calls::Try(Sdk::EventSynchronize, last_launch_->native()))) {
+    if (last_launch_ != nullptr && !Calls::Try(Sdk::EventSynchronize, last_launch_->native())) {
       KeepForever(recording_);
     }
     Calls::Try(Sdk::GraphExecDestroy, native_);
@@ -179,7 +178,7 @@ class GraphExec {
       Calls::Check(site, Sdk::EventRecord, last_launch_->native(), stream.native());
     } catch (...) {
       // The destructor cannot wait for this launch.
-      if (!Calls::Try(Sdk::StreamSynchronize, stream.native())) is_lost_ = true;
+      if (!Calls::Try(Sdk::StreamSynchronize, stream.native())) KeepForever(recording_);
       throw;
     }
   }
@@ -192,7 +191,6 @@ class GraphExec {
   std::unique_ptr<Event<Sdk>> last_launch_;  // null when the destructor need not wait
   typename Sdk::NativeGraphExec native_{};
   std::mutex mutex_;
-  bool is_lost_ = false;  // a launch may be running that `last_launch_` does not mark
 };
 
 }  // namespace infini::rt::cuda_like
