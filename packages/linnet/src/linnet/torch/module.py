@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
@@ -79,7 +80,7 @@ class LinnetModule(Block):
     def _add(self, entry: Declared, tensor: Tensor | None) -> None:
         *parents, name = entry.path.split(".")
         block: nn.Module = self
-        for part, following in zip(parents, [*parents[1:], name], strict=True):
+        for part, following in pairwise([*parents, name]):
             child = block._modules.get(part)
             if child is None:
                 child = nn.ModuleList() if following.isdigit() else Block()
