@@ -1,11 +1,23 @@
 """The PyTorch device `infini`.
 
-This release registers no device yet and leaves torch untouched; it reserves the name and the
-version that the rest of the stack checks.
+Importing this package registers the device with PyTorch and makes `torch.infini`. PyTorch imports it
+by itself through the entry point `torch.backends`, unless TORCH_DEVICE_BACKEND_AUTOLOAD is 0. An
+import that is refused (`ImportError`) leaves PyTorch as it was.
 """
 
-from importlib.metadata import version
+
+def _autoload() -> None:
+    """The entry point that PyTorch calls at the end of its own import.
+
+    Importing this package is all that is needed. It is defined before `import torch` below, since
+    that import calls it when a program imports `torch_infini` first.
+    """
+
+
+import torch  # noqa: E402, F401  # see `_autoload`
+
+from torch_infini import _registration  # noqa: E402
 
 __all__ = ["__version__"]
 
-__version__: str = version("torch-infini")
+__version__: str = _registration.register()

@@ -1,0 +1,143 @@
+// The Python module `torch_infini._C`: registration, and what `torch.infini`
+// needs beyond PyTorch's generic accelerator functions.
+#include <c10/core/CachingDeviceAllocator.h>
+#include <infini/ops/abi.h>
+#include <infini/rt/abi.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/Generator.h>
+#include <torch/library.h>
+
+#include <string>
+#include <vector>
+
+#include "ops/copy.h"
+#include "ops/empty.h"
+#include "ops/fallback.h"
+#include "ops/operator_table.h"
+#include "ops/view.h"
+#include "runtime/device.h"
+#include "runtime/error.h"
+#include "runtime/generator.h"
+#include "runtime/guard.h"
+#include "runtime/hooks.h"
+#include "runtime/stream.h"
+
+namespace torch_infini {
+namespace {
+
+namespace py = pybind11;
+namespace rt = infini::rt;
+
+/// Registers everything with PyTorch. Python has checked the build record and
+/// the libraries before it calls this.
+void RegisterBackend() {
+  RequireCpuBackend();
+  RegisterGuard();
+  RegisterHooks();
+  // PyTorch keeps registrations as long as these objects live.
+  static auto* const operators =
+      new torch::Library(torch::Library::IMPL, "aten",
+                         c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  RegisterEmpty(*operators);
+  RegisterView(*operators);
+  RegisterCopy(*operators);
+  RegisterOperators(*operators);
+  static auto* const others =
+      new torch::Library(torch::Library::IMPL, "_",
+                         c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  RegisterFallback(*others);
+}
+
+bool IsAvailable() { return !InBadFork() && DeviceCount() > 0; }
+
+int CountDevices() { return InBadFork() ? 0 : DeviceCount(); }
+
+int CurrentDeviceChecked() { return BoundThread().device; }
+
+int ExchangeDeviceEntry(int device) {
+  return ExchangeDevice(CheckedDevice(static_cast<c10::DeviceIndex>(device)));
+}
+
+void SynchronizeEntry(int device) {
+  const py::gil_scoped_release release;
+  SynchronizeDevice(static_cast<c10::DeviceIndex>(device));
+}
+
+int StreamPriorityEntry(int device, std::int64_t id) {
+  return StreamPriority(StreamOf(static_cast<c10::DeviceIndex>(device), id));
+}
+
+std::string BackendName() { return rt::DeviceTypeName(GetBackend().type); }
+
+bool HasCapability(const std::string& name) {
+  for (int i = 0; i < rt::kCapabilityCount; ++i) {
+    const auto capability = static_cast<rt::Capability>(i);
+    if (name == rt::CapabilityName(capability)) {
+      return GetBackend().Has(capability);
+    }
+  }
+  throw py::value_error("InfiniRT has no capability called " + name);
+}
+
+py::dict DeviceProperties(int device) {
+  BoundThread();
+  const int index =
+      CheckedDevice(static_cast<c10::DeviceIndex>(device));
+  const rt::DeviceProperties properties = WithTorchErrors(
+      [&] { return rt::runtime::GetDeviceProperties(index); });
+  py::dict result;
+  result["name"] = properties.name;
+  result["total_memory"] = properties.total_memory;
+  result["multi_processor_count"] = properties.multiprocessor_count;
+  result["major"] = properties.capability_major;
+  result["minor"] = properties.capability_minor;
+  return result;
+}
+
+py::object DefaultGeneratorEntry(int device) {
+  return py::reinterpret_steal<py::object>(THPGenerator_Wrap(
+      DefaultGenerator(static_cast<c10::DeviceIndex>(device))));
+}
+
+/// Makes PyTorch's exceptions leave a function as its Python classes.
+template <auto kFunction>
+struct Wrapped;
+template <typename Result, typename... Arguments,
+          Result (*kFunction)(Arguments...)>
+struct Wrapped<kFunction> {
+  static Result Run(Arguments... arguments) {
+    try {
+      return kFunction(arguments...);
+    } catch (const c10::Error&) {
+      const std::exception_ptr error = std::current_exception();
+      torch::translate_exception_to_python(error);
+      throw py::error_already_set();
+    }
+  }
+};
+
+}  // namespace
+
+PYBIND11_MODULE(_C, module) {
+  module.doc() = "Native part of torch-infini.";
+  module.attr("infini_rt_abi") = INFINI_RT_ABI_VERSION;
+  module.attr("infini_ops_abi") = INFINI_OPS_ABI_VERSION;
+  module.def("register_backend", &Wrapped<&RegisterBackend>::Run);
+  module.def("registered_overloads", &RegisteredOverloads);
+  module.def("is_available", &Wrapped<&IsAvailable>::Run);
+  module.def("is_initialized", &IsInitialized);
+  module.def("in_bad_fork", &InBadFork);
+  module.def("default_generator", &Wrapped<&DefaultGeneratorEntry>::Run);
+  module.def("backend_name", &Wrapped<&BackendName>::Run);
+  module.def("has_capability", &Wrapped<&HasCapability>::Run);
+  module.def("device_count", &Wrapped<&CountDevices>::Run);
+  module.def("current_device", &Wrapped<&CurrentDeviceChecked>::Run);
+  module.def("exchange_device", &Wrapped<&ExchangeDeviceEntry>::Run);
+  module.def("device_properties", &Wrapped<&DeviceProperties>::Run);
+  module.def("synchronize", &Wrapped<&SynchronizeEntry>::Run);
+  module.def("stream_priority", &Wrapped<&StreamPriorityEntry>::Run);
+}
+
+}  // namespace torch_infini

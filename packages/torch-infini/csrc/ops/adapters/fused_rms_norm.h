@@ -1,0 +1,26 @@
+// `aten::_fused_rms_norm`, which `torch.nn.functional.rms_norm` calls.
+#ifndef TORCH_INFINI_OPS_ADAPTERS_FUSED_RMS_NORM_H_
+#define TORCH_INFINI_OPS_ADAPTERS_FUSED_RMS_NORM_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+#include <tuple>
+
+#include "ops/call.h"
+
+namespace torch_infini::adapters {
+
+/// Normalises the last `normalized_shape.size()` dimensions of `input`.
+///
+/// Without `eps`, the machine epsilon of the type in which PyTorch accumulates.
+/// The second result, the reciprocal root mean square, is undefined: InfiniOps'
+/// operator does not give it, and only a backward pass would read it.
+std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(
+    const OperatorInfo& info, const at::Tensor& input,
+    c10::IntArrayRef normalized_shape, const std::optional<at::Tensor>& weight,
+    std::optional<double> eps);
+
+}  // namespace torch_infini::adapters
+
+#endif  // TORCH_INFINI_OPS_ADAPTERS_FUSED_RMS_NORM_H_

@@ -1,0 +1,34 @@
+// Copies to, from and between infini tensors.
+#ifndef TORCH_INFINI_OPS_COPY_H_
+#define TORCH_INFINI_OPS_COPY_H_
+
+#include <ATen/core/Tensor.h>
+#include <torch/library.h>
+
+namespace torch_infini {
+
+/// Copies `source` into `target`; at least one of them is on infini.
+///
+/// `source` broadcasts, and is converted to the element type of `target`.
+/// Copies of one layout and type go straight through the runtime; between infini
+/// and pinned memory they return before they are done if `non_blocking` and the
+/// backend can. Everything else is arranged in host memory and is done on
+/// return. No byte beside the elements of `target` is written.
+void Copy(const at::Tensor& source, const at::Tensor& target,
+          bool non_blocking);
+
+/// A CPU tensor with the elements, sizes and strides of an infini tensor.
+/// Waits for the work queued on the current stream.
+at::Tensor ToHost(const at::Tensor& tensor);
+
+/// A new 0-dimensional infini tensor with the value of a 0-dimensional CPU
+/// tensor, converted to `type`. Does not wait for the device.
+at::Tensor UploadScalar(const at::Tensor& scalar, c10::ScalarType type,
+                        c10::DeviceIndex device);
+
+/// Registers the operators that copy, fill and read.
+void RegisterCopy(torch::Library& library);
+
+}  // namespace torch_infini
+
+#endif  // TORCH_INFINI_OPS_COPY_H_

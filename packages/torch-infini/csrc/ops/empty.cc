@@ -1,0 +1,84 @@
+#include "ops/empty.h"
+
+#include <ATen/EmptyTensor.h>
+#include <c10/core/DeviceGuard.h>
+
+#include "ops/tensor_view.h"
+#include "runtime/allocator.h"
+#include "runtime/device.h"
+
+namespace torch_infini {
+namespace {
+
+constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
+
+struct Options {
+  c10::ScalarType type;
+  c10::DeviceIndex device;
+};
+
+Options CheckOptions(const char* function, std::optional<c10::ScalarType> type,
+                     std::optional<c10::Layout> layout,
+                     std::optional<c10::Device> device,
+                     std::optional<bool> pin_memory) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      c10::layout_or_default(layout) == c10::Layout::Strided, function,
+      " on infini: only strided tensors exist, not layout ", *layout);
+  TORCH_CHECK(!c10::pinned_memory_or_default(pin_memory), function,
+              " on infini: pin_memory is for tensors of the CPU");
+  const c10::ScalarType scalar_type = c10::dtype_or_default(type);
+  TORCH_CHECK_NOT_IMPLEMENTED(ToDataType(scalar_type).has_value(), function,
+                              " on infini: no element type ",
+                              TypeName(scalar_type));
+  const c10::DeviceIndex index =
+      CheckedDevice(device.has_value() ? device->index() : -1);
+  return {scalar_type, index};
+}
+
+at::Tensor Empty(c10::SymIntArrayRef sizes, std::optional<c10::ScalarType> type,
+                 std::optional<c10::Layout> layout,
+                 std::optional<c10::Device> device,
+                 std::optional<bool> pin_memory,
+                 std::optional<c10::MemoryFormat> format) {
+  const Options options =
+      CheckOptions("empty", type, layout, device, pin_memory);
+  const c10::DeviceGuard guard({kDeviceType, options.device});
+  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(sizes), &Allocator(),
+                                   kKeys, options.type, format);
+}
+
+at::Tensor EmptyStridedEntry(c10::SymIntArrayRef sizes,
+                             c10::SymIntArrayRef strides,
+                             std::optional<c10::ScalarType> type,
+                             std::optional<c10::Layout> layout,
+                             std::optional<c10::Device> device,
+                             std::optional<bool> pin_memory) {
+  const Options options =
+      CheckOptions("empty_strided", type, layout, device, pin_memory);
+  return EmptyStrided(C10_AS_INTARRAYREF_SLOW(sizes),
+                      C10_AS_INTARRAYREF_SLOW(strides), options.type,
+                      options.device);
+}
+
+}  // namespace
+
+std::string TypeName(c10::ScalarType type) {
+  if (const auto known = ToDataType(type)) {
+    return infini::rt::DataTypeName(*known);
+  }
+  return c10::toString(type);
+}
+
+at::Tensor EmptyStrided(c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                        c10::ScalarType type, c10::DeviceIndex device) {
+  const c10::DeviceGuard guard({kDeviceType, device});
+  return at::detail::empty_strided_generic(sizes, strides, &Allocator(), kKeys,
+                                           type);
+}
+
+void RegisterEmpty(torch::Library& library) {
+  library.impl("empty.memory_format", TORCH_FN(Empty));
+  library.impl("empty_strided", TORCH_FN(EmptyStridedEntry));
+}
+
+}  // namespace torch_infini

@@ -1,0 +1,158 @@
+"""Streams and their order."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+
+
+def test_default_stream_is_current_at_first() -> None:
+    default = torch.infini.default_stream()
+    assert torch.infini.current_stream() == default
+    assert default.stream_id == 0
+    assert default.device == torch.device("infini:0")
+    assert torch.accelerator.current_stream() == default
+    assert isinstance(torch.infini.current_stream(), torch.infini.Stream)
+
+
+def test_streams_come_from_a_pool_of_32() -> None:
+    streams = [torch.infini.Stream() for _ in range(33)]
+    assert len({stream.stream_id for stream in streams}) == 32
+    assert streams[32] == streams[0]
+    assert streams[0] != streams[1]
+    assert torch.infini.default_stream() not in streams
+
+
+def test_stream_context_restores_also_after_an_error() -> None:
+    a, b = torch.infini.Stream(), torch.infini.Stream()
+    default = torch.infini.default_stream()
+    with torch.infini.stream(a):
+        assert torch.infini.current_stream() == a
+        with torch.infini.stream(b), torch.infini.stream(None):
+            assert torch.infini.current_stream() == b
+        assert torch.infini.current_stream() == a
+    with pytest.raises(KeyError), torch.infini.stream(a):
+        raise KeyError
+    assert torch.infini.current_stream() == default
+
+
+def test_streams_work_as_torch_streams() -> None:
+    stream = torch.Stream(device="infini")
+    with stream:
+        assert torch.infini.current_stream() == stream
+        assert torch.accelerator.current_stream() == stream
+    assert torch.infini.current_stream() == torch.infini.default_stream()
+    torch.infini.set_stream(stream)
+    assert torch.infini.current_stream() == stream
+    torch.infini.set_stream(torch.infini.default_stream())
+
+
+def test_query_and_synchronize() -> None:
+    stream = torch.infini.Stream()
+    assert stream.query()
+    with torch.infini.stream(stream):
+        torch.ones(4, device="infini")
+    stream.synchronize()
+    assert stream.query()
+
+
+def test_high_priority_is_cut_to_what_the_backend_has() -> None:
+    stream = torch.infini.Stream(priority=-100)
+    assert stream.priority <= torch.infini.Stream().priority
+    assert stream.stream_id > 32
+
+
+def test_stream_names_its_device_and_id() -> None:
+    stream = torch.infini.Stream()
+    assert repr(stream) == f"<torch.infini.Stream device=infini:0 id={stream.stream_id}>"
+
+
+def test_native_handle_is_refused_where_there_is_none() -> None:
+    with pytest.raises(NotImplementedError, match="has no native stream handles"):
+        torch.infini.Stream().native_handle  # noqa: B018  # the access raises
+
+
+@pytest.mark.usefixtures("two_devices")
+def test_stream_of_another_device_makes_it_current() -> None:
+    stream = torch.infini.Stream("infini:1")
+    assert stream.device == torch.device("infini:1")
+    with torch.infini.stream(stream):
+        assert torch.infini.current_device() == 1
+        assert torch.infini.current_stream() == stream
+        assert torch.infini.current_stream(0) == torch.infini.default_stream(0)
+        assert torch.empty(1, device="infini").device.index == 1
+    assert torch.infini.current_device() == 0
+    assert torch.infini.current_stream(1) == torch.infini.default_stream(1)
+
+
+def test_work_on_a_stream_is_in_order() -> None:
+    x = torch.zeros(1000, dtype=torch.int32, device="infini")
+    for _ in range(100):
+        x += 1
+    assert x.tolist() == [100] * 1000
+
+
+def test_wait_stream_orders_two_streams() -> None:
+    producer, consumer = torch.infini.Stream(), torch.infini.Stream()
+    for _ in range(20):
+        with torch.infini.stream(producer):
+            x = torch.zeros(64, dtype=torch.int32, device="infini")
+            for _ in range(5):
+                x += 1
+        consumer.wait_stream(producer)
+        with torch.infini.stream(consumer):
+            y = x + x
+            assert y.tolist() == [10] * 64
+        x.record_stream(consumer)
+
+
+def test_wait_event_orders_two_streams() -> None:
+    producer, consumer = torch.infini.Stream(), torch.infini.Stream()
+    with torch.infini.stream(producer):
+        x = torch.zeros(64, dtype=torch.int32, device="infini")
+        for _ in range(10):
+            x += 1
+    event = producer.record_event()
+    consumer.wait_event(event)
+    with torch.infini.stream(consumer):
+        assert (x + 0).tolist() == [10] * 64
+
+
+@pytest.mark.sim
+def test_streams_that_do_not_wait_are_not_ordered() -> None:
+    # The counterpart of the tests above: without a wait the reader is early, so they show something.
+    producer, consumer = torch.infini.Stream(), torch.infini.Stream()
+    x = torch.zeros(64, dtype=torch.int32, device="infini")
+    torch.infini.synchronize()
+    with torch.infini.stream(producer):
+        for _ in range(50):
+            x += 1
+    with torch.infini.stream(consumer):
+        assert x.cpu()[0] < 50
+    producer.synchronize()
+    assert x.cpu()[0] == 50
+
+
+@pytest.mark.sim
+def test_waiting_lets_other_threads_run() -> None:
+    stream = torch.infini.Stream()
+    with torch.infini.stream(stream):
+        x = torch.zeros(8, dtype=torch.int32, device="infini")
+        for _ in range(500):
+            x += 1
+    counted = 0
+    done = threading.Event()
+
+    def wait() -> None:
+        stream.synchronize()
+        done.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not done.is_set():
+        counted += 1
+    thread.join()
+    assert counted > 100
+    assert x.cpu()[0] == 500
