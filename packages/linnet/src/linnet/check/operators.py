@@ -65,11 +65,9 @@ def broadcast(left: Dims, right: Dims, facts: Facts) -> Dims | tuple[None, Dim, 
                 if a is not b:
                     return (None, a, b)
                 found.append(a)
-            elif facts.equal(a, b):
-                found.append(a)
             elif a.constant == 1:
                 found.append(b)
-            elif b.constant == 1:
+            elif b.constant == 1 or facts.equal(a, b):
                 found.append(a)
             else:
                 return (None, a, b)

@@ -308,7 +308,8 @@ class PreludeChecker(CallChecker):
         if not self.require(
             constraint,
             "E2203",
-            f"cannot prove that [{show_dims(shape)}] has as many elements as [{show_dims(found.dims)}]",
+            f"cannot prove that [{show_dims(shape)}] has as many elements as "
+            f"[{show_dims(found.dims)}]",
             expr,
         ):
             return ERROR
@@ -486,7 +487,8 @@ class PreludeChecker(CallChecker):
             if not others_match:
                 self.error(
                     "E2202",
-                    f"[{show_dims(t.dims)}] and [{show_dims(first.dims)}] differ beside axis {axis}",
+                    f"[{show_dims(t.dims)}] and [{show_dims(first.dims)}] differ beside axis "
+                    f"{axis}",
                     argument,
                     "other axes must be equal",
                 )

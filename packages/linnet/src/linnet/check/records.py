@@ -55,7 +55,7 @@ class VariantUse:
     index: int
 
 
-Resolution: TypeAlias = "Local | GenericParam | MemberUse | ConstDef | VariantUse | FunctionDef | StructDef | ModuleScope"
+Resolution: TypeAlias = "Local | GenericParam | MemberUse | ConstDef | VariantUse | ModuleScope"
 
 
 @dataclass(frozen=True)

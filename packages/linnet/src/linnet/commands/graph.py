@@ -24,7 +24,7 @@ def add_graph(commands: Any) -> None:
         nargs="+",
         default=[],
         metavar="NAME=VALUE",
-        help="a generic of the root or the entry: a size, a dtype, or sizes such as 2,3 for a shape",
+        help="a generic of root or entry: a size, a dtype, or sizes such as 2,3 for a shape",
     )
     graph.add_argument(
         "--present",

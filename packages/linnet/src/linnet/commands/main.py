@@ -1,4 +1,4 @@
-"""`linnet`: arguments to commands, and exit codes: 0 done, 1 errors in the source, 2 bad command."""
+"""`linnet`: arguments to commands. Exit codes: 0 done, 1 errors in the source, 2 bad command."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 
 from linnet import __version__
 from linnet.commands.check import add_check
+from linnet.commands.format import add_format
 from linnet.commands.graph import add_graph
 from linnet.commands.spec_test import add_spec_test
 
-COMMANDS: tuple[Callable[..., None], ...] = (add_check, add_graph, add_spec_test)
+COMMANDS: tuple[Callable[..., None], ...] = (add_check, add_format, add_graph, add_spec_test)
 
 
 def run() -> None:

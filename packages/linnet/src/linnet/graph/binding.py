@@ -317,7 +317,8 @@ class _Maker:
             expanded = self.expand(dims)
         if len(expanded) != len(shape):
             raise BindingError(
-                f"input {name} has {len(expanded)} axes ([{show_dims(dims)}]), got shape {list(shape)}"
+                f"input {name} has {len(expanded)} axes ([{show_dims(dims)}]), "
+                f"got shape {list(shape)}"
             )
         for dim, size in zip(expanded, shape, strict=True):
             symbol = dim.symbol if isinstance(dim, Poly) else None

@@ -7,7 +7,7 @@ with all divisors positive; what it cannot prove may hold all the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from linnet.shapes.bounds import Interval, bounds
@@ -27,6 +27,8 @@ from linnet.shapes.poly import (
 
 DEPTH = 8
 BUDGET = 300
+
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31)
 
 
 class Constraint(NamedTuple):
@@ -51,6 +53,31 @@ class Constraint(NamedTuple):
         }[self.operator]
 
 
+class _Sample(dict[Atom, int]):
+    """Sizes for all atoms by a rule; looked up like a dictionary."""
+
+    def __init__(self, rule: Callable[[int], int]) -> None:
+        super().__init__()
+        self.rule = rule
+
+    def __missing__(self, atom: Atom) -> int:
+        value = self.rule(atom.serial)
+        self[atom] = value
+        return value
+
+
+# Equal sizes satisfy most facts; different ones tell symbols apart.
+_RULES: tuple[Callable[[int], int], ...] = (
+    lambda serial: 1,
+    lambda serial: 2,
+    lambda serial: 6,
+    lambda serial: PRIMES[serial % 11],
+    lambda serial: 2 ** (serial % 6 + 1),
+    lambda serial: 2 ** (6 - serial % 6),
+    lambda serial: 12 * PRIMES[serial % 11],
+)
+
+
 class Facts:
     """A set of constraints, taken in order."""
 
@@ -63,6 +90,7 @@ class Facts:
         self.intervals: dict[Atom, Interval] = {}
         self._simple: dict[Poly, Poly] = {}
         self._ground: dict[Poly, bool] = {}
+        self._samples: list[_Sample] | None = None
         for constraint in constraints:
             self.assume(constraint)
 
@@ -77,6 +105,7 @@ class Facts:
         self.constraints.append(constraint)
         self._simple.clear()
         self._ground.clear()
+        self._samples = None
         operator, left, right = constraint
         left, right = left.substitute(self.solved), right.substitute(self.solved)
         difference = left - right
@@ -180,9 +209,31 @@ class Facts:
             return True
         if any(difference in (zero, -zero) for zero in self.zeros):
             return True
-        if difference.constant is not None:
+        if difference.constant is not None or self.varies(difference):
             return False
         return self.nonnegative(difference) and self.nonnegative(-difference)
+
+    def samples(self) -> list[_Sample]:
+        """A few assignments that satisfy all facts, to refute by before searching for proofs."""
+        if self._samples is None:
+            found = []
+            for sample in map(_Sample, _RULES):
+                sides = (
+                    (c, c.left.evaluate(sample), c.right.evaluate(sample)) for c in self.constraints
+                )
+                if all(a is not None and b is not None and c.holds(a, b) for c, a, b in sides):
+                    found.append(sample)
+            self._samples = found
+        return self._samples
+
+    def varies(self, difference: Poly) -> bool:
+        """Whether a difference is not 0 for some sizes that satisfy the facts."""
+        return any(difference.evaluate(sample) for sample in self.samples())
+
+    def negative_somewhere(self, p: Poly) -> bool:
+        """Whether p is below 0 for some sizes that satisfy the facts."""
+        values = (p.evaluate(sample) for sample in self.samples())
+        return any(value is not None and value < 0 for value in values)
 
     def positive(self, p: Poly) -> bool:
         """Whether p >= 1."""
@@ -314,7 +365,7 @@ class Facts:
         if known is None:
             # Resolving min and max asks for signs in turn; meanwhile the answer is "not proved".
             self._ground[p] = False
-            known = _SignSearch(self).proves(p)
+            known = not self.negative_somewhere(p) and _SignSearch(self).proves(p)
             self._ground[p] = known
         return known
 

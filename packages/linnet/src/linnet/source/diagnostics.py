@@ -21,7 +21,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One problem. `message` stands alone; `primary` is where it is; the rest explains and helps."""
+    """One problem. `message` stands alone; `primary` is where; the rest explains and helps."""
 
     code: str
     message: str

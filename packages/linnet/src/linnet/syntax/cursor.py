@@ -9,24 +9,19 @@ from linnet.syntax.lexer import Token, TokenList
 from linnet.syntax.tree import Identifier
 
 DEPTH = 256
-ITEM_STARTS = frozenset(
-    [
-        "module",
-        "use",
-        "pub",
-        "const",
-        "type",
-        "struct",
-        "enum",
-        "fn",
-        "op",
-        "block",
-        "entry",
-        "kernel",
-    ],
-)
-STATEMENT_STARTS = frozenset(["let", "var", "return", "static", "for", "while", "yield"])
-MEMBER_STARTS = frozenset(["param", "sub", "buffer", "state"])
+
+# fmt: off
+ITEM_STARTS = frozenset((
+    "module", "use", "pub", "const", "type", "struct", "enum", "fn", "op", "block", "entry",
+    "kernel"
+))
+STATEMENT_STARTS = frozenset((
+    "let", "var", "return", "static", "for", "while", "yield"
+))
+MEMBER_STARTS = frozenset((
+    "param", "sub", "buffer", "state"
+))
+# fmt: on
 
 
 class SyntaxProblem(Exception):

@@ -8,63 +8,18 @@ from typing import NamedTuple, Protocol
 
 from linnet.source import Diagnostic, Mark, SourceFile, Span, clip
 
-KEYWORDS = frozenset(
-    [
-        "module",
-        "use",
-        "pub",
-        "crate",
-        "self",
-        "super",
-        "as",
-        "const",
-        "type",
-        "struct",
-        "enum",
-        "fn",
-        "op",
-        "block",
-        "entry",
-        "param",
-        "buffer",
-        "state",
-        "sub",
-        "let",
-        "var",
-        "return",
-        "if",
-        "else",
-        "match",
-        "static",
-        "for",
-        "in",
-        "while",
-        "where",
-        "true",
-        "false",
-        "none",
-        "some",
-        "extern",
-        "kernel",
-        "yield",
-    ]
-)
-RESERVED = frozenset(
-    [
-        "async",
-        "await",
-        "effect",
-        "unsafe",
-        "macro",
-        "trait",
-        "impl",
-        "derive",
-        "rng",
-        "mut",
-        "ref",
-        "device",
-    ]
-)
+# fmt: off
+KEYWORDS = frozenset((
+    "module", "use", "pub", "crate", "self", "super", "as", "const", "type", "struct", "enum",
+    "fn", "op", "block", "entry", "param", "buffer", "state", "sub", "let", "var", "return",
+    "if", "else", "match", "static", "for", "in", "while", "where", "true", "false", "none",
+    "some", "extern", "kernel", "yield"
+))
+RESERVED = frozenset((
+    "async", "await", "effect", "unsafe", "macro", "trait", "impl", "derive", "rng", "mut",
+    "ref", "device"
+))
+# fmt: on
 
 _NUMBER = re.compile(
     r"0[xX][0-9A-Fa-f]+(?:_[0-9A-Fa-f]+)*"
