@@ -11,9 +11,12 @@
 
 namespace infini::ops {
 
+/// Operator -> name or slot.
+using Choices = std::map<std::string, std::string, std::less<>>;
+
 /// A selection, and the one that it shadows.
 struct ScopedSelection::Frame {
-  std::map<std::string, std::string, std::less<>> choices;
+  Choices choices;
   bool fallback = false;
   Frame* outer = nullptr;
 };
@@ -58,11 +61,10 @@ std::string OperatorList() {
                   "` is no operator of this build; it has " + OperatorList());
 }
 
-/// "rms_norm=vllm,gemm=1" as operator -> choice.
-std::map<std::string, std::string, std::less<>> ReadEnvironment() {
-  std::map<std::string, std::string, std::less<>> choices;
-  const char* text = std::getenv(kSelectionVariable);
-  std::string_view rest = text == nullptr ? "" : text;
+/// Reads "rms_norm=vllm,gemm=1"; `origin` is for messages.
+Choices ReadChoices(const char* origin, std::string_view text) {
+  Choices choices;
+  std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t comma = rest.find(',');
     const std::string_view item = rest.substr(0, comma);
@@ -70,22 +72,23 @@ std::map<std::string, std::string, std::less<>> ReadEnvironment() {
     const std::size_t equals = item.find('=');
     if (equals == std::string_view::npos || equals == 0 ||
         equals + 1 == item.size()) {
-      throw Error(ErrorCode::kInvalidArgument, kSelectionVariable, "",
+      throw Error(ErrorCode::kInvalidArgument, origin, "",
                   "expected OPERATOR=IMPLEMENTATION, separated by commas, got `" +
                       std::string(item) + "`");
     }
     const std::string_view op = item.substr(0, equals);
-    if (FindOperator(op) == nullptr) {
-      ThrowUnknownOperator(kSelectionVariable, op);
-    }
+    if (FindOperator(op) == nullptr) ThrowUnknownOperator(origin, op);
     choices[std::string(op)] = std::string(item.substr(equals + 1));
   }
   return choices;
 }
 
 /// Read once; when the variable is malformed, every call says so.
-const std::map<std::string, std::string, std::less<>>& Environment() {
-  static const auto choices = ReadEnvironment();
+const Choices& Environment() {
+  static const Choices choices = [] {
+    const char* text = std::getenv(kSelectionVariable);
+    return ReadChoices(kSelectionVariable, text == nullptr ? "" : text);
+  }();
   return choices;
 }
 
@@ -231,19 +234,9 @@ int FindImplementation(std::string_view operator_name, Device::Type type,
                   "`; active: " + internal::List(present));
 }
 
-ScopedSelection::ScopedSelection(
-    std::vector<std::pair<std::string, std::string>> choices, bool fallback)
+ScopedSelection::ScopedSelection(std::string_view choices, bool fallback)
     : frame_(std::make_unique<Frame>()) {
-  for (auto& [op, choice] : choices) {
-    if (internal::FindOperator(op) == nullptr) {
-      internal::ThrowUnknownOperator("ScopedSelection", op);
-    }
-    if (choice.empty()) {
-      throw Error(ErrorCode::kInvalidArgument, "ScopedSelection", "",
-                  "the implementation of `" + op + "` has no name");
-    }
-    frame_->choices.insert_or_assign(std::move(op), std::move(choice));
-  }
+  frame_->choices = internal::ReadChoices("ScopedSelection", choices);
   frame_->fallback = fallback;
   frame_->outer = std::exchange(SelectionAccess::Innermost(), frame_.get());
 }

@@ -274,12 +274,14 @@ void Array::ReadDlpack(const Call& call, const char* name, nb::handle object,
         nb::arg("max_version") = nb::make_tuple(1, 1));
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_TypeError)) {
-      Refuse(call, name, "cannot be read: " + std::string(error.what()));
+      error.restore();
+      Refuse(call, name, "cannot be read: " + TakePythonError());
     }
     try {
       capsule = object.attr("__dlpack__")();  // a library from before 1.0
     } catch (nb::python_error& older) {
-      Refuse(call, name, "cannot be read: " + std::string(older.what()));
+      older.restore();
+      Refuse(call, name, "cannot be read: " + TakePythonError());
     }
   }
   std::uint64_t flags = 0;

@@ -40,21 +40,20 @@ void CheckAbi() {
 /// `infini.ops.use` as an object with `enter` and `exit`.
 class Selection {
  public:
-  Selection(std::vector<std::pair<std::string, std::string>> choices,
-            bool fallback)
+  Selection(std::string choices, bool fallback)
       : choices_(std::move(choices)), fallback_(fallback) {}
   void Enter() { scoped_.emplace(choices_, fallback_); }
   void Exit() { scoped_.reset(); }
 
  private:
-  std::vector<std::pair<std::string, std::string>> choices_;
+  std::string choices_;
   bool fallback_;
   std::optional<ScopedSelection> scoped_;
 };
 
 void BindSelection(nb::module_& module) {
   nb::class_<Selection>(module, "Selection")
-      .def(nb::init<std::vector<std::pair<std::string, std::string>>, bool>())
+      .def(nb::init<std::string, bool>())
       .def("enter", &Selection::Enter)
       .def("exit", &Selection::Exit);
   module.def("operators", [] {

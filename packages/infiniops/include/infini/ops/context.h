@@ -31,12 +31,12 @@ inline constexpr int kDefaultImplementation = -1;
 /// The execution context that every entry takes first.
 struct Context {
   /// The device of every tensor of the call; a tensor elsewhere is an error.
-  Device device;
+  Device device{};
   /// The stream that the work is queued on; the default value names the calling
   /// thread's current stream on `device`.
-  Stream stream;
+  Stream stream{};
   /// Scratch memory; without it an implementation finds its own.
-  Workspace workspace;
+  Workspace workspace{};
   /// The slot to use. By default an override (`ScopedSelection`,
   /// INFINI_OPS_IMPLEMENTATION) or, without one, the smallest active slot.
   int implementation = kDefaultImplementation;

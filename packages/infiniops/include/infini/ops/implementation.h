@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "infini/ops/abi.h"
@@ -55,12 +54,12 @@ struct TensorSpec {
 /// destructor, which must run in the same thread, restores what was.
 class INFINI_OPS_EXPORT ScopedSelection {
  public:
-  /// `choices` maps operators to a name or decimal slot. With `fallback`, an
-  /// implementation that does not support a call gives way to the smallest slot
-  /// that does. Throws `Error` for an operator that is not built.
-  explicit ScopedSelection(
-      std::vector<std::pair<std::string, std::string>> choices,
-      bool fallback = false);
+  /// `choices` reads "rms_norm=vllm,gemm=1": operators with a name or a slot, as
+  /// in INFINI_OPS_IMPLEMENTATION. With `fallback`, an implementation that does
+  /// not support a call gives way to the smallest slot that does. Throws `Error`
+  /// for malformed text (invalid argument) and for an operator that is not built
+  /// (not supported).
+  explicit ScopedSelection(std::string_view choices, bool fallback = false);
   ~ScopedSelection();
   ScopedSelection(const ScopedSelection&) = delete;
   ScopedSelection& operator=(const ScopedSelection&) = delete;

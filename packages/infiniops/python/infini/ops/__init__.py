@@ -76,8 +76,8 @@ def use(
     Raises:
         NotImplementedError: An operator is not in this build.
     """
-    pairs = [(operator, str(choice)) for operator, choice in (choices or {}).items()]
-    selection = _native.Selection(pairs, fallback)
+    text = ",".join(f"{operator}={choice}" for operator, choice in (choices or {}).items())
+    selection = _native.Selection(text, fallback)
     selection.enter()
     try:
         yield

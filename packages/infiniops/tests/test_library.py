@@ -1,0 +1,155 @@
+import importlib
+import importlib.util
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+import infini.ops
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+def run(code: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(
+    "order",
+    [
+        *permutations(("infini.rt", "infini.ops")),
+        *(permutations(("infini.rt", "infini.ops", "torch")) if HAS_TORCH else ()),
+        ("infini.ops",),
+    ],
+    ids=" ".join,
+)
+def test_every_import_order_maps_one_runtime(order):
+    code = (
+        f"import {', '.join(order)}\n"
+        "maps = {line.split()[-1] for line in open('/proc/self/maps') if '.so' in line}\n"
+        "count = lambda name: sum(path.rsplit('/', 1)[-1].startswith(name) for path in maps)\n"
+        "print(count('libinfinirt'), count('libinfiniops'), count('libgomp'))\n"
+    )
+    assert run(code) == "1 1 1"
+
+
+@pytest.mark.smoke
+def test_import_loads_no_tensor_library():
+    code = "import sys, infini.ops; print(*{'torch', 'numpy'} & sys.modules.keys())"
+    assert run(code) == ""
+
+
+def test_version_is_that_of_the_installed_distribution():
+    assert infini.ops.__version__ == version("infiniops")
+
+
+def test_namespace_has_no_init_so_that_infinirt_can_share_it():
+    spec = importlib.util.find_spec("infini")
+    assert spec is not None
+    assert spec.origin is None, f"{spec.origin} would hide the other packages of `infini`"
+
+
+def test_package_is_typed():
+    folders = [Path(folder) for folder in infini.ops.__path__]
+    assert any((folder / "py.typed").is_file() for folder in folders)
+    assert any((folder / "__init__.pyi").is_file() for folder in folders)
+
+
+def test_public_names_are_the_operators_and_the_helpers():
+    from codegen.python_stub import HELPERS
+
+    assert sorted(infini.ops.__all__) == sorted([*HELPERS, *infini.ops.operators()])
+    for name in infini.ops.__all__:
+        assert hasattr(infini.ops, name)
+
+
+def test_functions_have_a_signature_and_a_docstring():
+    import inspect
+
+    assert str(inspect.signature(infini.ops.rms_norm)) == (
+        "(input, weight=None, *, eps=1e-06, out=None, stream=None, implementation=None, config=None)"
+    )
+    assert inspect.getdoc(infini.ops.rms_norm).startswith("Divides each row of `input`")
+
+
+@pytest.mark.smoke
+def test_prefix_holds_what_cpp_and_other_packages_need():
+    prefix = infini.ops.prefix()
+    for path in (
+        "include/infini/ops.h",
+        "include/infini/ops/base/add.h",
+        "lib/libinfiniops.so",
+        "lib/cmake/InfiniOps/InfiniOpsConfig.cmake",
+        "lib/pkgconfig/infiniops.pc",
+        "share/infiniops/operators.json",
+        "share/infiniops/docs/index.md",
+    ):
+        assert (prefix / path).is_file(), path
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("--prefix", lambda: str(infini.ops.prefix())),
+        ("--version", lambda: infini.ops.__version__),
+        ("--operators", lambda: "\n".join(infini.ops.operators())),
+    ],
+)
+def test_command_line_prints_what_is_asked_for(option, expected, capsys):
+    from infini.ops.__main__ import main
+
+    assert main([option]) == 0
+    assert capsys.readouterr().out.strip() == expected()
+
+
+def test_operators_json_describes_this_build():
+    document = json.loads(infini.ops.operators_json().read_text())
+    assert document["schema"] == 1
+    assert tuple(document["operators"]) == infini.ops.operators()
+    for name, operator in document["operators"].items():
+        for device, implementations in operator["implementations"].items():
+            assert [
+                (item["slot"], item["name"]) for item in implementations
+            ] == list(infini.ops.active_implementations(name, device))
+
+
+def test_operators_json_matches_its_documentation():
+    """Every key of the file is in the tables of docs/infiniops/operators-json.md, and back."""
+    page = Path(__file__).parents[3] / "docs" / "infiniops" / "operators-json.md"
+    documented = {
+        line.split("`")[1] for line in page.read_text().splitlines() if line.startswith("| `")
+    }
+    document = json.loads(infini.ops.operators_json().read_text())
+    found = set(document)
+    for operator in document["operators"].values():
+        found |= set(operator)
+        for group in ("inputs", "attributes", "outputs"):
+            for argument in operator[group]:
+                found |= set(argument)
+    assert found == documented
+
+
+def test_libraries_hold_no_build_path():
+    """Run paths are relative, and no empty entry searches the working directory."""
+    folders = [Path(folder) for folder in infini.ops.__path__]
+    modules = [path for folder in folders for path in folder.glob("_native.*.so")]
+    libraries = [*modules, infini.ops.prefix() / "lib" / "libinfiniops.so"]
+    for library in libraries:
+        dynamic = subprocess.run(
+            ["readelf", "-d", library], capture_output=True, text=True, check=True
+        ).stdout
+        paths = [line for line in dynamic.splitlines() if "RUNPATH" in line or "RPATH" in line]
+        assert len(paths) == 1
+        entries = paths[0].partition("[")[2].rstrip("]").split(":")
+        assert all(entry.startswith("$ORIGIN") for entry in entries), entries
+        needed = [line for line in dynamic.splitlines() if "NEEDED" in line]
+        assert any("[libinfinirt.so]" in line for line in needed)
