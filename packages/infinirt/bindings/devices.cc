@@ -219,23 +219,22 @@ void BindThreads(nb::module_& m) {
 }
 
 void BindSim(nb::module_& m) {
-  nb::module_ controls = m.def_submodule("sim", "Controls of the simulated accelerator.");
-  controls.def("set_task_delay", &sim::SetTaskDelay, "microseconds"_a,
-               "Makes every task of every sim stream wait before it runs.");
-  controls.def(
-      "set_fault_plan", [](const std::string& plan) { sim::SetFaultPlan(plan); }, "plan"_a,
+  m.def("sim_set_task_delay", &sim::SetTaskDelay, "microseconds"_a,
+        "Makes every task of every sim stream wait before it runs.");
+  m.def(
+      "sim_set_fault_plan", [](const std::string& plan) { sim::SetFaultPlan(plan); }, "plan"_a,
       "Makes calls fail: \"malloc:3\" is the third call of malloc from now on; an empty plan "
       "removes all faults.");
-  controls.def(
-      "fault_points",
+  m.def(
+      "sim_fault_points",
       [] {
         std::vector<std::string> names;
         for (const std::string_view name : sim::FaultPoints()) names.emplace_back(name);
         return names;
       },
       "Returns the names that a fault plan may use.");
-  controls.def(
-      "call_counts",
+  m.def(
+      "sim_call_counts",
       [] {
         std::map<std::string, std::uint64_t> counts;
         const auto names = sim::FaultPoints();

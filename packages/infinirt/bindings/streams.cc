@@ -137,15 +137,14 @@ void BindGraphs(nb::module_& m) {
 }
 
 void BindTesting(nb::module_& m) {
-  nb::module_ testing =
-      m.def_submodule("testing", "Host tasks for tests: addresses to give to `launch_host`.");
+  // Host tasks for tests: addresses to give to `launch_host`.
   const auto address = [](HostFunction function) {
     return FromPointer(reinterpret_cast<const void*>(function));
   };
-  testing.attr("DO_NOTHING") = address([](const void*) {});
-  testing.attr("FAIL") =
+  m.attr("TASK_DO_NOTHING") = address([](const void*) {});
+  m.attr("TASK_FAIL") =
       address([](const void*) { throw std::runtime_error("the host task failed"); });
-  testing.attr("SLEEP") = address([](const void* arguments) {
+  m.attr("TASK_SLEEP") = address([](const void* arguments) {
     std::this_thread::sleep_for(
         std::chrono::microseconds(*static_cast<const std::int64_t*>(arguments)));
   });

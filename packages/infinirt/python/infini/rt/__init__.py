@@ -15,6 +15,7 @@ RuntimeError              a wrong moment (capture, fork) or a device failure
 
 from __future__ import annotations
 
+from infini.rt import sim, testing
 from infini.rt._rt import (
     Capability,
     Device,
@@ -68,7 +69,6 @@ from infini.rt._rt import (
     set_current_stream,
     set_device,
     set_num_threads,
-    sim,
     stream_begin_capture,
     stream_create,
     stream_destroy,
@@ -81,7 +81,6 @@ from infini.rt._rt import (
     stream_synchronize,
     stream_wait_event,
     task_pointer,
-    testing,
 )
 
 __all__ = [
