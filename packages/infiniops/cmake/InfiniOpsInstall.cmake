@@ -1,23 +1,17 @@
 # What an installed prefix holds.
 
 function(infini_ops_install)
-  set(prefix ${INFINI_OPS_PREFIX_DIR})
-  if(prefix)
-    string(APPEND prefix "/")
-    # A wheel fixes its own layout, whatever the distribution's library directory is.
-    set(CMAKE_INSTALL_LIBDIR lib)
-    set(CMAKE_INSTALL_INCLUDEDIR include)
-    set(CMAKE_INSTALL_DATADIR share)
+  if(SKBUILD)
     # From infini/ops/_prefix/lib: the wheel infinirt, then the copy that this wheel carries for machines without that.
     set_target_properties(infiniops PROPERTIES
       INSTALL_RPATH "$ORIGIN/../../../../infinirt/prefix/lib:$ORIGIN/../../_infinirt")
   else()
     set_target_properties(infiniops PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()
-  set(library_dir ${prefix}${CMAKE_INSTALL_LIBDIR})
-  set(include_dir ${prefix}${CMAKE_INSTALL_INCLUDEDIR})
+  set(library_dir ${CMAKE_INSTALL_LIBDIR})
+  set(include_dir ${CMAKE_INSTALL_INCLUDEDIR})
   set(package_dir ${library_dir}/cmake/InfiniOps)
-  set(data_dir ${prefix}${CMAKE_INSTALL_DATADIR}/infiniops)
+  set(data_dir ${CMAKE_INSTALL_DATADIR}/infiniops)
 
   install(TARGETS infiniops EXPORT InfiniOpsTargets
     LIBRARY DESTINATION ${library_dir}

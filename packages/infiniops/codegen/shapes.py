@@ -95,7 +95,7 @@ def parse_shape(text: str) -> Shape:
     match node:
         case ast.Attribute():
             return Shape(text, items=(Slice(_tensor(node, text), None, None),))
-        case ast.Call(func=ast.Name(id="broadcast"), args=[_, *_], keywords=[]):
+        case ast.Call(func=ast.Name(id="broadcast"), args=[_, _, *_], keywords=[]):
             names = tuple(arg.id for arg in node.args if isinstance(arg, ast.Name))
             if len(names) == len(node.args):
                 return Shape(text, broadcast=names)

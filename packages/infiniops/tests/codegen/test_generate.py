@@ -1,0 +1,135 @@
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codegen.generate import KERNEL_SETS, Options, generate, plan
+from codegen.selection import SelectionError
+from codegen.write import write_files
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = Options(
+    root=ROOT,
+    version="0.1.0",
+    rt_abi_version=1,
+    devices=("cpu", "sim"),
+    architecture="x86_64",
+    cpp_entries=True,
+    ops="",
+    smoke=False,
+)
+
+
+def files_of(options: Options) -> dict[str, str]:
+    build, _ = plan(options)
+    return generate(build, options.root)
+
+
+def test_every_output_mentions_every_operator():
+    """One declaration reaches C++, Python, stubs, pages, the matrix, sweeps and benchmarks."""
+    files = files_of(OPTIONS)
+    for path in sorted((ROOT / "src" / "base").glob("*.yaml")):
+        name = path.stem
+        assert f"include/infini/ops/base/{name}.h" in files
+        assert f"base/{name}.cc" in files
+        assert f"kernels/{name}.avx2.cc" in files
+        assert f"share/docs/{name}.md" in files
+        assert f"share/sweep/{name}.json" in files
+        assert f"share/benchmarks/{name}.json" in files
+        assert f"def {name}(" in files["python/__init__.pyi"]
+        assert f'"{name}"' in files["bindings/operators_0.cc"]
+        assert f"[{name}]({name}.md)" in files["share/docs/index.md"]
+        assert name in json.loads(files["share/operators.json"])["operators"]
+        assert f"kernels/{name}.avx512.cc" in files["sources.cmake"]
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1", "2", "random"])
+def test_output_is_the_same_for_every_hash_seed_and_locale(hash_seed, tmp_path):
+    command = [sys.executable, "-m", "codegen", "--root", str(ROOT), "--output", str(tmp_path)]
+    command += ["--version", "0.1.0", "--rt-abi-version", "1", "--architecture", "x86_64"]
+    command += ["--device", "cpu", "--device", "sim"]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "LC_ALL": "C"}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    written = {
+        path.relative_to(tmp_path).as_posix(): path.read_text(encoding="utf-8")
+        for path in tmp_path.rglob("*")
+        if path.is_file()
+    }
+    assert written == files_of(OPTIONS)
+
+
+def test_no_output_mentions_a_path_of_this_machine():
+    for name, text in files_of(OPTIONS).items():
+        assert str(ROOT) not in text, name
+
+
+def test_only_what_changed_is_written_and_what_is_gone_is_removed(tmp_path):
+    files = {"a/x.txt": "1", "y.txt": "2"}
+    assert write_files(tmp_path, files) == ("a/x.txt", "y.txt")
+    before = (tmp_path / "y.txt").stat().st_mtime_ns
+    assert write_files(tmp_path, files) == ()
+    assert write_files(tmp_path, {"y.txt": "2", "z.txt": "3"}) == ("z.txt", "a/x.txt")
+    assert (tmp_path / "y.txt").stat().st_mtime_ns == before
+    assert not (tmp_path / "a" / "x.txt").exists()
+
+
+def test_a_selection_leaves_no_trace_of_other_operators():
+    files = files_of(replace(OPTIONS, ops="add"))
+    assert "base/linear.cc" not in files
+    assert "Linear" not in files["base/registry.cc"]
+    assert list(json.loads(files["share/operators.json"])["operators"]) == ["add"]
+
+
+def test_a_slot_that_no_implementation_has_is_an_error(tmp_path):
+    path = tmp_path / "ops.json"
+    path.write_text('{"add": {"implementations": [0, 8]}}')
+    with pytest.raises(SelectionError) as error:
+        plan(replace(OPTIONS, ops=str(path)))
+    assert str(error.value) == (
+        f"{path}: add: no implementation in slot 8; this build can have [0]"
+    )
+
+
+@pytest.mark.parametrize("architecture", [*KERNEL_SETS, "riscv64"])
+def test_kernels_are_compiled_for_the_sets_of_the_architecture(architecture):
+    files = files_of(replace(OPTIONS, architecture=architecture))
+    sets = {name.split(".")[1] for name in files if name.startswith("kernels/linear.")}
+    assert sets == set(KERNEL_SETS.get(architecture, ("baseline",)))
+
+
+def test_a_build_without_sim_lists_the_cpu_alone():
+    document = json.loads(files_of(replace(OPTIONS, devices=("cpu",)))["share/operators.json"])
+    assert list(document["operators"]["add"]["implementations"]) == ["cpu"]
+
+
+def test_mistakes_are_one_line_on_standard_error(tmp_path):
+    command = [sys.executable, "-m", "codegen", "--root", str(ROOT), "--output", str(tmp_path)]
+    command += ["--version", "1", "--rt-abi-version", "1", "--architecture", "x86_64", "--ops=nope"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("INFINI_OPS_OPS: `nope` is no operator; there are ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_hundred_operators_take_below_three_seconds(tmp_path):
+    """Measured as a count of processor time, which other programs do not change."""
+    base = tmp_path / "src" / "base"
+    base.mkdir(parents=True)
+    abi = Path("include/infini/ops/abi.h")
+    (tmp_path / abi).parent.mkdir(parents=True)
+    (tmp_path / abi).write_text((ROOT / abi).read_text())
+    text = (ROOT / "src" / "base" / "linear.yaml").read_text()
+    for number in range(200):
+        (base / f"linear{number}.yaml").write_text(
+            text.replace("operator: linear", f"operator: linear{number}")
+        )
+    start = time.process_time()
+    files = files_of(replace(OPTIONS, root=tmp_path))
+    assert time.process_time() - start < 3
+    assert len(files) > 1000

@@ -1,0 +1,44 @@
+import pytest
+
+from codegen.shapes import evaluate_shape, parse_shape
+
+SHAPES = {"x": (2, 3, 4), "w": (5, 4), "row": (4,), "column": (3, 1)}
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("x.shape", (2, 3, 4)),
+        ("[x.shape[-1]]", (4,)),
+        ("[_, x.shape[-1]]", (9, 4)),
+        ("[*x.shape[:-1], w.shape[0]]", (2, 3, 5)),
+        ("[*x.shape[1:], 7]", (3, 4, 7)),
+        ("[]", ()),
+        ("broadcast(x, row)", (2, 3, 4)),
+        ("broadcast(column, row)", (3, 4)),
+    ],
+)
+def test_rules_give_shapes(text, result):
+    assert evaluate_shape(parse_shape(text), SHAPES, free=9) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x", "`x` is not a shape rule"),
+        ("x.shape[0]", "`x.shape[0]` is not a shape rule"),
+        ("broadcast(x)", "`broadcast(x)` is not a shape rule"),
+        ("broadcast(x, 3)", "`broadcast(x, 3)` is not a shape rule"),
+        ("[x.shape[y]]", "`y` in `[x.shape[y]]` is not an index"),
+        ("[x.shape[::2]]", "`::2` in `[x.shape[::2]]` is not an index"),
+        ("[-1]", "`-1` in `[-1]` is not a size"),
+        ("[True]", "`True` in `[True]` is not a size"),
+        ("[x.size[0]]", "`x.size` in `[x.size[0]]` is not the shape of an argument"),
+        ("[1", "`[1` is not a shape rule: '[' was never closed"),
+        ("__import__('os')", "`__import__('os')` is not a shape rule"),
+    ],
+)
+def test_other_text_is_refused(text, message):
+    with pytest.raises(ValueError) as error:
+        parse_shape(text)
+    assert str(error.value) == message
