@@ -169,7 +169,7 @@ def test_an_unknown_entry_lists_those_there_are() -> None:
 
 def test_an_unknown_path_names_near_ones() -> None:
     model = model_of(two_layer_graph())
-    with pytest.raises(KeyError, match=r"there are layers.0.norm.weight"):
+    with pytest.raises(KeyError, match=r"near ones are layers\.0\.norm\.weight"):
         model.tensor("layer.0.norm.weight")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -116,8 +117,8 @@ class LinnetModule(Block):
         """The parameter, buffer or state at `path`; KeyError for a path that has none."""
         found = self._find(path)
         if found is None:
-            near = [p for p in self.paths() if p.split(".")[-1] == path.split(".")[-1]]
-            hint = f"; there are {', '.join(near[:4])}" if near else ""
+            near = get_close_matches(path, list(self.paths()), 3)
+            hint = f"; near ones are {', '.join(near)}" if near else ""
             raise KeyError(f"{self.program.name} has no tensor at {path!r}{hint}")
         return found
 
@@ -216,12 +217,14 @@ class LinnetModule(Block):
         key = (id(graph), compile if isinstance(compile, str) else None)
         found = self._runners.get(key)
         if found is None:
-            found = self.slice_runner(graph, Portion.whole(graph), key[1])
+            found = self.slice_runner(graph, Portion.whole(graph), key[1], shared=False)
             self._runners[key] = found
         return found
 
-    def slice_runner(self, graph: Graph, portion: Portion, compile: str | None = None) -> Runner:
-        """The generated source of a portion of a graph, ready to run."""
+    def slice_runner(
+        self, graph: Graph, portion: Portion, compile: str | None = None, shared: bool = True
+    ) -> Runner:
+        """The generated source of a portion of a graph, ready to run; `shared` as for `emit`."""
         return Runner.of_graph(
             graph,
             portion,
@@ -230,6 +233,7 @@ class LinnetModule(Block):
             fold_weights=not self.trainable,
             join=None if self.trainable else self.join,
             backend=compile,
+            shared=shared,
         )
 
     def graph_for(

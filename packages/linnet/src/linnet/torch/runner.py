@@ -12,7 +12,19 @@ from linnet.torch.emit import Source, emit
 from linnet.torch.generated import Functions, load_functions
 from linnet.torch.stages import Portion
 
-#: How many weights lie side by side, or None; `LinnetModule.join`.
+#: `main` of a module compiled by a `torch.compile` back end, by both.
+_compiled: dict[tuple[Functions, str], Callable[..., tuple[Tensor, ...]]] = {}
+
+
+def compiled_main(functions: Functions, backend: str) -> Callable[..., tuple[Tensor, ...]]:
+    """`main` compiled by a `torch.compile` back end; once for each text and back end."""
+    key = (functions, backend)
+    if key not in _compiled:
+        _compiled[key] = torch.compile(functions.main, backend=backend, dynamic=False)
+    return _compiled[key]
+
+
+#: The weights at some paths as one tensor, or None; `LinnetModule.join`.
 Join = Callable[[Sequence[str]], "Tensor | None"]
 
 
@@ -35,9 +47,7 @@ class Runner:
         self._functions = functions
         self._device = device
         self._join = join
-        self._main = functions.main
-        if backend is not None:
-            self._main = torch.compile(functions.main, backend=backend, dynamic=False)
+        self._main = functions.main if backend is None else compiled_main(functions, backend)
         self._constants: tuple[Tensor, ...] | None = None
         self._prepared: tuple[Tensor, ...] = ()
         self._prepared_from: tuple[tuple[int, int], ...] | None = None
@@ -52,10 +62,18 @@ class Runner:
         fold_weights: bool = True,
         join: Join | None = None,
         backend: str | None = None,
+        shared: bool = False,
     ) -> Runner:
         """Emits and imports the source of a portion of `graph` (all of it by default)."""
         joins = None if join is None else (lambda paths: join(paths) is not None)
-        source = emit(graph, portion, numerics=numerics, fold_weights=fold_weights, joins=joins)
+        source = emit(
+            graph,
+            portion,
+            numerics=numerics,
+            fold_weights=fold_weights,
+            joins=joins,
+            shared=shared,
+        )
         functions = load_functions(source, graph.entry)
         return Runner(source, functions, device, join, backend)
 
