@@ -46,8 +46,7 @@ class DeviceBytes {
   std::uint8_t* data_;
 };
 
-/// Returns `size` bytes that differ from their neighbours: first, first + 1,
-/// ...
+/// Returns `size` bytes that differ from their neighbours: first, first + 1, ...
 inline std::vector<std::uint8_t> CountingBytes(std::size_t size, std::uint8_t first) {
   std::vector<std::uint8_t> bytes(size);
   std::iota(bytes.begin(), bytes.end(), first);
@@ -59,8 +58,7 @@ struct TaskFailure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Returns the text of the `TaskFailure` that `call` throws, or "" when it
-/// throws none.
+/// Returns the text of the `TaskFailure` that `call` throws, or "" when it throws none.
 template <typename Call>
 std::string FailureOf(Call call) {
   try {

@@ -1,5 +1,5 @@
-// The CUDA-like backend of this build when functions of its SDK fail. Needs the
-// stand-in SDK, which fails on demand and counts what is alive.
+// The CUDA-like backend of this build when functions of its SDK fail. Needs the stand-in SDK, which
+// fails on demand and counts what is alive.
 #include <standin.h>
 
 #include <cstdlib>
@@ -36,8 +36,8 @@ std::string Text(const StandinLive& live) {
          " graph execs";
 }
 
-/// Runs actions in reverse order. One that throws is tried again: a failed call
-/// leaves what it was to release alive.
+/// Runs actions in reverse order. One that throws is tried again: a failed call leaves what it was
+/// to release alive.
 class Cleanup {
  public:
   void Add(std::function<void()> action) { actions_.push_back(std::move(action)); }
@@ -115,8 +115,8 @@ void UseEverything(Cleanup& cleanup) {
   DeviceSynchronize();
 }
 
-/// Fails the `nth` SDK call of `UseEverything` and its cleanup. Returns whether
-/// there are that many.
+/// Fails the `nth` SDK call of `UseEverything` and its cleanup. Returns whether there are that
+/// many.
 bool FailCall(unsigned long nth, int status, ErrorCode code) {
   const StandinLive before = standinLive();
   std::string raised;
@@ -252,8 +252,8 @@ void TestNothingIsCalledForWhatTheSdkLacks() {
   StreamDestroy(stream);
 }
 
-/// Memory of the pool is freed only after the work of its device: the SDK does
-/// not wait for that by itself.
+/// Memory of the pool is freed only after the work of its device: the SDK does not wait for that by
+/// itself.
 void TestFreeWaitsForPoolMemory() {
   if (!HasCapability(Capability::kAsyncMalloc)) return;
   const Stream stream = StreamCreate();
@@ -285,8 +285,8 @@ void TestFaultOfTheEnvironment() {
            0);
 }
 
-/// A child of a process that used the device is refused at once and can still
-/// ask how many devices there are.
+/// A child of a process that used the device is refused at once and can still ask how many devices
+/// there are.
 void TestForkAfterUse() {
   CHECK_EQ(StatusOfChild([] {
              CHECK_THROWS(Malloc(8), ErrorCode::kInvalidState, "forked");

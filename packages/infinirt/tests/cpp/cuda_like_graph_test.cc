@@ -1,5 +1,5 @@
-// The CUDA-like backend of this build: capture and replay. Runs on the vendor's
-// devices or on the stand-in SDK.
+// The CUDA-like backend of this build: capture and replay. Runs on the vendor's devices or on the
+// stand-in SDK.
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -129,8 +129,8 @@ void TestMisuse() {
   StreamDestroy(stream);
 }
 
-/// A thread that captures may destroy what the capture does not concern.
-void TestDestroyingDuringCapture() {
+/// A thread that captures may wait for and destroy what the capture does not concern.
+void TestOtherStreamsDuringCapture() {
   std::atomic<int> runs{0};
   const GraphExec old_exec = Capture([&](Stream recording) { LaunchAddOne(recording, runs); });
   const Stream old_stream = StreamCreate();
@@ -138,16 +138,20 @@ void TestDestroyingDuringCapture() {
   GraphLaunch(old_exec, old_stream);
   const GraphExec exec = Capture([&](Stream recording) {
     LaunchAddOne(recording, runs);
+    while (!StreamQuery(old_stream)) {
+    }
+    GraphLaunch(old_exec, old_stream);
+    StreamSynchronize(old_stream);
     GraphExecDestroy(old_exec);
     StreamDestroy(old_stream);
     EventDestroy(old_event);
     LaunchAddOne(recording, runs);
   });
-  CHECK_EQ(runs.load(), 1);
+  CHECK_EQ(runs.load(), 2);
   const Stream stream = StreamCreate();
   GraphLaunch(exec, stream);
   StreamSynchronize(stream);
-  CHECK_EQ(runs.load(), 3);
+  CHECK_EQ(runs.load(), 4);
   GraphExecDestroy(exec);
   StreamDestroy(stream);
 }
@@ -190,7 +194,7 @@ int Run() {
   TestErrorsOfReplayedHostTasks();
   TestQueuedLaunchesOutliveTheirHandles();
   TestMisuse();
-  TestDestroyingDuringCapture();
+  TestOtherStreamsDuringCapture();
   TestCaptureBesideAnotherThread(type);
   return Finish();
 }

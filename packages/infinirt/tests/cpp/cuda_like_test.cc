@@ -1,8 +1,7 @@
-// The CUDA-like backend of this build: devices, memory, streams, events, host
-// tasks.
+// The CUDA-like backend of this build: devices, memory, streams, events, host tasks.
 //
-// Runs on the vendor's devices or on the stand-in SDK. `--no-device`: checks
-// what a machine without a device gets, and passes only there.
+// Runs on the vendor's devices or on the stand-in SDK. `--no-device`: checks what a machine without
+// a device gets, and passes only there.
 #include <atomic>
 #include <cstring>
 #include <string_view>
@@ -141,8 +140,7 @@ void TestStreams() {
   StreamDestroy(owner);
 }
 
-/// Work goes to the device of its stream, memory or event, and the caller's
-/// device stays.
+/// Work goes to the device of its stream, memory or event, and the caller's device stays.
 void TestSeveralDevices() {
   if (DeviceCount() < 2) return;
   SetDevice(1);
@@ -225,8 +223,7 @@ void TestHostTasks() {
   CHECK_EQ(list.size(), std::size_t{100});
   for (int i = 0; i < 100; ++i) CHECK_EQ(list[static_cast<std::size_t>(i)], i);
 
-  // The first exception is raised at the next synchronisation of the stream,
-  // once.
+  // The first exception is raised at the next synchronisation of the stream, once.
   LaunchThrow(stream, "first");
   LaunchThrow(stream, "second");
   CHECK_EQ(FailureOf([&] { StreamSynchronize(stream); }), "first");

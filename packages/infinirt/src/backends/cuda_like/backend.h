@@ -1,10 +1,10 @@
-// The backend of a CUDA-like SDK: `CudaLikeBackend<Sdk>::Make()` gives its
-// table. See sdk.h for `Sdk`.
+// The backend of a CUDA-like SDK: `CudaLikeBackend<Sdk>::Make()` gives its table. See sdk.h for
+// `Sdk`.
 //
-// Streams are non-blocking, so that they overlap with the default stream, which
-// is the SDK's legacy default stream. Synchronous copies and fills are
-// therefore the asynchronous ones followed by a wait: the SDK's own may return
-// before the device has seen the data, and other streams do not wait for them.
+// Streams are non-blocking, so that they overlap with the default stream, which is the SDK's legacy
+// default stream. Synchronous copies and fills are therefore the asynchronous ones followed by a
+// wait: the SDK's own may return before the device has seen the data, and other streams do not wait
+// for them.
 #ifndef INFINI_RT_BACKENDS_CUDA_LIKE_BACKEND_H_
 #define INFINI_RT_BACKENDS_CUDA_LIKE_BACKEND_H_
 
@@ -95,9 +95,8 @@ class CudaLikeBackend {
     delete static_cast<Object*>(object);
   }
 
-  /// Calls an SDK function that queues work on `stream`. The stream's device is
-  /// current meanwhile: the default streams of all devices are one native
-  /// value.
+  /// Calls an SDK function that queues work on `stream`. The stream's device is current meanwhile:
+  /// the default streams of all devices are one native value.
   template <typename Callable, typename... Arguments>
   static void CheckOnDeviceOf(const SdkStream& stream, Function function,
                               const SdkFunction<Callable>& sdk_function, Arguments... arguments) {
@@ -108,8 +107,8 @@ class CudaLikeBackend {
   // --- Devices ---
 
   static int DeviceCount() {
-    // A process keeps its devices. Remembering them also answers in a forked
-    // child, where the SDK no longer can.
+    // A process keeps its devices. Remembering them also answers in a forked child, where the SDK
+    // no longer can.
     static std::atomic<int> known{0};
     int count = known.load(std::memory_order_relaxed);
     if (count > 0) return count;
@@ -173,8 +172,8 @@ class CudaLikeBackend {
         .release();
   }
 
-  // The SDK's function waits for the device unless the memory came from
-  // `MallocAsync`; the core waits for that.
+  // The SDK's function waits for the device unless the memory came from `MallocAsync`; the core
+  // waits for that.
   static void Free(int index, void* data) {
     Calls::Check({Function::kFree, index}, Sdk::Free, data);
   }
@@ -261,6 +260,7 @@ class CudaLikeBackend {
 
   static bool StreamQuery(void* stream) {
     const SdkStream& queried = AsStream(stream);
+    const RelaxedCapture<Sdk> relaxed;
     return Calls::OnDevice(Function::kStreamQuery, queried.index(), [&queried] {
       return Calls::CheckDone({Function::kStreamQuery, queried.index()}, Sdk::StreamQuery,
                               queried.native());
@@ -268,6 +268,7 @@ class CudaLikeBackend {
   }
 
   static void StreamSynchronize(void* stream) {
+    const RelaxedCapture<Sdk> relaxed;
     CheckOnDeviceOf(AsStream(stream), Function::kStreamSynchronize, Sdk::StreamSynchronize,
                     AsStream(stream).native());
   }

@@ -7,8 +7,7 @@
 namespace infini::rt::cuda_like {
 namespace {
 
-/// Marks the calling thread as one that runs a host task: such a thread must
-/// not call the runtime.
+/// Marks the calling thread as one that runs a host task: such a thread must not call the runtime.
 class HostTaskScope {
  public:
   HostTaskScope() noexcept : previous_(std::exchange(thread_state.runs_host_task, true)) {}

@@ -13,8 +13,7 @@
 
 namespace infini::rt::cuda_like {
 
-/// The first exception of the host tasks of one stream or graph, until somebody
-/// takes it.
+/// The first exception of the host tasks of one stream or graph, until somebody takes it.
 class ErrorSlot {
  public:
   void Keep(std::exception_ptr error) noexcept {
@@ -32,15 +31,14 @@ class ErrorSlot {
   std::exception_ptr error_;
 };
 
-/// A function with a copy of its arguments. Its exception goes to `errors`,
-/// which may outlive the stream.
+/// A function with a copy of its arguments. Its exception goes to `errors`, which may outlive the
+/// stream.
 class HostTask {
  public:
   HostTask(HostFunction function, const void* arguments, std::size_t size,
            std::shared_ptr<ErrorSlot> errors);
 
-  /// Host function of the SDK for a task that runs once: deletes the task at
-  /// `payload` afterwards.
+  /// Host function of the SDK for a task that runs once: deletes the task at `payload` afterwards.
   static void RunOnce(void* payload) noexcept;
 
   /// Host function of the SDK for a task that a `Recording` keeps alive.

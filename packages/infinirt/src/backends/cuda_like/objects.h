@@ -1,5 +1,5 @@
-// The streams, events and graphs of a CUDA-like backend. Each owns its native
-// object and never throws when destroyed.
+// The streams, events and graphs of a CUDA-like backend. Each owns its native object and never
+// throws when destroyed.
 #ifndef INFINI_RT_BACKENDS_CUDA_LIKE_OBJECTS_H_
 #define INFINI_RT_BACKENDS_CUDA_LIKE_OBJECTS_H_
 
@@ -12,16 +12,17 @@
 
 #include "backends/cuda_like/host_task.h"
 #include "backends/cuda_like/sdk_calls.h"
+#include "core/thread_state.h"
 
 namespace infini::rt::cuda_like {
 
-/// Lets a thread that is capturing wait for work which the capture does not
-/// concern.
+/// Lets a thread that is capturing ask and wait for work which the capture does not concern.
 template <typename Sdk>
 class RelaxedCapture {
  public:
   RelaxedCapture()
-      : is_exchanged_(SdkCalls<Sdk>::Try(Sdk::ThreadExchangeStreamCaptureMode, &mode_)) {}
+      : is_exchanged_(thread_state.captures != 0 &&
+                      SdkCalls<Sdk>::Try(Sdk::ThreadExchangeStreamCaptureMode, &mode_)) {}
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;
   ~RelaxedCapture() {
@@ -33,8 +34,7 @@ class RelaxedCapture {
   bool is_exchanged_;
 };
 
-/// A stream of device `index`. The value-initialised native stream is the
-/// default one.
+/// A stream of device `index`. The value-initialised native stream is the default one.
 template <typename Sdk>
 class Stream {
  public:
@@ -64,12 +64,11 @@ class Stream {
   /// Where host tasks that are queued now leave their exceptions.
   const std::shared_ptr<ErrorSlot>& errors() const noexcept { return errors_; }
 
-  /// Has `TakeError` look at the host tasks of a graph, too, since the graph is
-  /// launched here.
+  /// Has `TakeError` look at the host tasks of a graph, too, since the graph is launched here.
   void Watch(const std::shared_ptr<ErrorSlot>& graph_errors) {
     const std::scoped_lock lock(mutex_);
-    if (std::ranges::find(watched_, graph_errors) == watched_.end())
-      watched_.push_back(graph_errors);
+    if (std::ranges::find(watched_, graph_errors) != watched_.end()) return;
+    watched_.push_back(graph_errors);
   }
 
   /// Takes the first exception of a host task that ran here; later ones are dropped.
@@ -141,8 +140,7 @@ class Graph {
   typename Sdk::NativeGraph native_{};
 };
 
-/// An instantiated graph. Destroying it waits for its launches, unless the SDK keeps what they
-/// need.
+/// An instantiated graph. Destroying it waits for its launches unless the SDK keeps what they need.
 template <typename Sdk>
 class GraphExec {
   using Calls = SdkCalls<Sdk>;

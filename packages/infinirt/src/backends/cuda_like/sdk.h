@@ -1,8 +1,6 @@
-// The names of a CUDA-like SDK, generated from its prefix ("cuda", "mc",
-// "musa").
+// The names of a CUDA-like SDK, generated from its prefix ("cuda", "mc", "musa").
 //
-// A vendor's source includes the SDK's header, then this one, and describes the
-// SDK by a struct:
+// A vendor describes its SDK by a struct, after including the SDK's own header:
 //
 //   struct MetaxSdk {
 //     INFINI_RT_CUDA_LIKE_SDK(mc)
@@ -12,10 +10,10 @@
 //     static constexpr bool kKeepsRunningGraphs = false;
 //   };
 //
-// `kLacks` are the capabilities that the SDK does not have: `kAsyncMalloc`
-// (memory pools), `kIpcEvent`, or both. What only they need is never
-// instantiated, so the SDK may lack those functions altogether.
-// `kKeepsRunningGraphs` tells whether the SDK lets a graph be destroyed while a launch of it runs.
+// `kLacks` are the capabilities that the SDK does not have: `kAsyncMalloc` (memory pools),
+// `kIpcEvent`, or both. What only they need is never instantiated, so the SDK may lack those
+// functions altogether. `kKeepsRunningGraphs` tells whether the SDK lets a graph be destroyed while
+// a launch of it runs.
 #ifndef INFINI_RT_BACKENDS_CUDA_LIKE_SDK_H_
 #define INFINI_RT_BACKENDS_CUDA_LIKE_SDK_H_
 
@@ -49,8 +47,8 @@ SdkFunction(const char*, Callable) -> SdkFunction<Callable>;
   [[maybe_unused]] static constexpr ::infini::rt::cuda_like::SdkFunction function{ \
       #prefix #function, [](auto... arguments) { return prefix##function(arguments...); }};
 
-// SDKs made after CUDA 12 instantiate with flags, those made after earlier
-// releases with a place for a log.
+// SDKs made after CUDA 12 instantiate with flags, those made after earlier releases with a place
+// for a log.
 #define INFINI_RT_SDK_GRAPH_INSTANTIATE(prefix)                                          \
   static constexpr ::infini::rt::cuda_like::SdkFunction GraphInstantiate{                \
       #prefix "GraphInstantiate", [](auto* exec, auto graph) {                           \

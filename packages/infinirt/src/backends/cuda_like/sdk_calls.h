@@ -1,5 +1,4 @@
-// Checked calls of a CUDA-like SDK: every status that is not success becomes an
-// `Error`.
+// Checked calls of a CUDA-like SDK: every status that is not success becomes an `Error`.
 #ifndef INFINI_RT_BACKENDS_CUDA_LIKE_SDK_CALLS_H_
 #define INFINI_RT_BACKENDS_CUDA_LIKE_SDK_CALLS_H_
 
@@ -29,8 +28,7 @@ class SdkCalls {
  public:
   using Status = typename Sdk::Status;
 
-  /// Calls `function` and throws `Error` with its name and status when it does
-  /// not succeed.
+  /// Calls `function` and throws `Error` with its name and status when it does not succeed.
   template <typename Callable, typename... Arguments>
   static void Check(const CallSite& site, const SdkFunction<Callable>& function,
                     Arguments... arguments) {
@@ -49,8 +47,7 @@ class SdkCalls {
     return false;
   }
 
-  /// Calls `function` where nobody can be told that it failed. Returns whether
-  /// it succeeded.
+  /// Calls `function` where nobody can be told that it failed. Returns whether it succeeded.
   template <typename Callable, typename... Arguments>
   static bool Try(const SdkFunction<Callable>& function, Arguments... arguments) noexcept {
     if (function.call(arguments...) == Sdk::kSuccess) return true;
@@ -58,8 +55,8 @@ class SdkCalls {
     return false;
   }
 
-  /// Makes device `index` current until `Leave` or, without a word when that
-  /// fails, the end of the scope.
+  /// Makes device `index` current until `Leave` or, without a word when that fails, the end of the
+  /// scope.
   class DeviceScope {
    public:
     DeviceScope(Function function, int index) : function_(function) {
@@ -70,8 +67,7 @@ class SdkCalls {
     }
     DeviceScope(const DeviceScope&) = delete;
     DeviceScope& operator=(const DeviceScope&) = delete;
-    // Still inside only when `body` or `Leave` threw: the first error is the
-    // one to tell.
+    // Still inside only when `body` or `Leave` threw: the first error is the one to tell.
     ~DeviceScope() {
       if (switched_) Try(Sdk::SetDevice, previous_);
     }
@@ -88,9 +84,9 @@ class SdkCalls {
     bool switched_ = false;
   };
 
-  /// Calls `body` while device `index` is current, puts the caller's device
-  /// back and returns what `body` returned. When the device cannot be put back,
-  /// the result is destroyed and the error thrown, so `body` returns an owner.
+  /// Calls `body` while device `index` is current, puts the caller's device back and returns what
+  /// `body` returned. When the device cannot be put back, the result is destroyed and the error
+  /// thrown, so `body` returns an owner.
   template <typename Body>
   static auto OnDevice(Function function, int index, Body body) {
     DeviceScope scope(function, index);

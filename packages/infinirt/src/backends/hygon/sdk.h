@@ -16,8 +16,7 @@ struct HygonSdk {
   INFINI_RT_CUDA_LIKE_SDK(cuda)
   using DeviceProp = cudaDeviceProp;
   static constexpr Device::Type kType = Device::Type::kHygon;
-  // The SDK stands on HIP, which declares interprocess events but does not
-  // support them.
+  // The SDK stands on HIP, which declares interprocess events but does not support them.
   static constexpr std::uint32_t kLacks = CapabilityBits({Capability::kIpcEvent});
   static constexpr bool kKeepsRunningGraphs = false;
 };

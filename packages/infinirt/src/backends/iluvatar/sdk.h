@@ -1,5 +1,4 @@
-// The iluvatar backend: CoreX, a CUDA runtime by its names. Not verified on
-// hardware.
+// The iluvatar backend: CoreX, a CUDA runtime by its names. Not verified on hardware.
 #ifndef INFINI_RT_BACKENDS_ILUVATAR_SDK_H_
 #define INFINI_RT_BACKENDS_ILUVATAR_SDK_H_
 

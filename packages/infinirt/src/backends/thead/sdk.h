@@ -1,5 +1,4 @@
-// The thead backend: the CUDA names of the PPU SDK. Not verified on
-// hardware.
+// The thead backend: the CUDA names of the PPU SDK. Not verified on hardware.
 #ifndef INFINI_RT_BACKENDS_THEAD_SDK_H_
 #define INFINI_RT_BACKENDS_THEAD_SDK_H_
 

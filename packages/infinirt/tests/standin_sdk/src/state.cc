@@ -9,8 +9,7 @@
 namespace standin {
 namespace {
 
-// The stand-in has no caller who could be told, so a test run with a bad
-// variable ends here.
+// The stand-in has no caller who could be told, so a test run with a bad variable ends here.
 [[noreturn]] void FailEnvironment(const char* variable, std::string_view text) {
   std::fprintf(stderr, "stand-in SDK: cannot read %s=\"%s\"\n", variable,
                std::string(text).c_str());

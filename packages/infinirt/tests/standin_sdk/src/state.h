@@ -1,5 +1,4 @@
-// The state behind the stand-in SDK, and the frame around each of its
-// functions.
+// The state behind the stand-in SDK, and the frame around each of its functions.
 #ifndef STANDIN_SDK_SRC_STATE_H_
 #define STANDIN_SDK_SRC_STATE_H_
 
@@ -42,8 +41,7 @@ inline constexpr Status kInvalidHandle = SDK(ErrorInvalidResourceHandle);
 inline constexpr Status kIllegalState = SDK(ErrorIllegalState);
 inline constexpr Status kCaptureUnsupported = SDK(ErrorStreamCaptureUnsupported);
 
-/// Work of a stream. It runs without the lock, since host functions may take
-/// any time.
+/// Work of a stream. It runs without the lock, since host functions may take any time.
 using Work = std::function<Status()>;
 
 struct DeviceMemory {
@@ -107,8 +105,7 @@ struct ThreadState {
 
 ThreadState& GetThreadState();
 
-/// What the body of a function comes to: a status, or work to be done once the
-/// lock is released.
+/// What the body of a function comes to: a status, or work to be done once the lock is released.
 struct Outcome {
   Outcome(Status code)
       : status(code) {}  // NOLINT(google-explicit-constructor): bodies return either
@@ -118,9 +115,8 @@ struct Outcome {
   Work work;
 };
 
-/// Runs a function of the SDK: counts the call, calls `body(state, fault)` with
-/// the lock held, does the work, remembers the error. `fault` is what an
-/// injected fault wants reported, else success.
+/// Runs a function of the SDK: counts the call, calls `body(state, fault)` with the lock held, does
+/// the work, remembers the error. `fault` is what an injected fault wants reported, else success.
 Status CallWithFault(const char* name, const std::function<Outcome(State&, Status)>& body);
 
 /// As above; a fault comes instead of `body(state)`.
@@ -129,12 +125,11 @@ Status Call(const char* name, const std::function<Outcome(State&)>& body);
 /// As above; a fault comes after `body(state)`, which destroys something.
 Status CallDestroy(const char* name, const std::function<Outcome(State&)>& body);
 
-/// Fails, and spoils the captures, when the calling thread is capturing in a
-/// mode that forbids functions which may wait for the device.
+/// Fails, and spoils the captures, when the calling thread is capturing in a mode that forbids
+/// functions which may wait for the device.
 Status CheckMayWait(State& state);
 
-/// Returns whether [data, data + bytes) lies in one live allocation of a
-/// device.
+/// Returns whether [data, data + bytes) lies in one live allocation of a device.
 bool IsDeviceRange(const State& state, const void* data, std::size_t bytes);
 
 }  // namespace standin
