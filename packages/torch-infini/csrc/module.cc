@@ -19,6 +19,7 @@
 #include "ops/view.h"
 #include "runtime/device.h"
 #include "runtime/error.h"
+#include "runtime/event.h"
 #include "runtime/generator.h"
 #include "runtime/guard.h"
 #include "runtime/hooks.h"
@@ -81,6 +82,13 @@ bool HasCapability(const std::string& name) {
   throw py::value_error("InfiniRT has no capability called " + name);
 }
 
+double ElapsedTimeEntry(std::uintptr_t start, std::uintptr_t end) {
+  TORCH_CHECK(start != 0 && end != 0,
+              "elapsed_time: both events must be recorded before it is asked");
+  return ElapsedTime(reinterpret_cast<void*>(start),
+                     reinterpret_cast<void*>(end));
+}
+
 py::dict DeviceProperties(int device) {
   BoundThread();
   const int index =
@@ -137,6 +145,7 @@ PYBIND11_MODULE(_C, module) {
   module.def("exchange_device", &Wrapped<&ExchangeDeviceEntry>::Run);
   module.def("device_properties", &Wrapped<&DeviceProperties>::Run);
   module.def("synchronize", &Wrapped<&SynchronizeEntry>::Run);
+  module.def("elapsed_time", &Wrapped<&ElapsedTimeEntry>::Run);
   module.def("stream_priority", &Wrapped<&StreamPriorityEntry>::Run);
 }
 

@@ -94,6 +94,16 @@ class Event(torch.Event):
         """Makes later work on `stream` (default: the current one) wait for the last record."""
         super().wait(current_stream() if stream is None else stream)
 
+    def elapsed_time(self, end_event: torch.Event) -> float:
+        """Returns the milliseconds from this event to `end_event`, negative if that came first.
+
+        Raises:
+            RuntimeError: an event was not recorded, is not done, has no timing, or the events are
+                of two devices.
+        """
+        # `torch.Event.elapsed_time` accepts no subclass.
+        return _C.elapsed_time(self.event_id, end_event.event_id)
+
     def __repr__(self) -> str:
         return f"<torch.infini.Event {self.event_id:#x}>"
 

@@ -92,8 +92,8 @@ Block* BlockPool::Allocate(std::size_t bytes, c10::StreamId stream) {
     lock.unlock();
     ThrowOutOfMemory(bytes);
   }
+  block->allocated = true;  // before the split, so that the rest stays apart
   Split(block, size);
-  block->allocated = true;
   block->requested = bytes;
   Add(&Stats::allocation, small, 1);
   Add(&Stats::active, small, 1);

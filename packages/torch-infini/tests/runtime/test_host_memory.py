@@ -8,6 +8,11 @@ import threading
 import pytest
 import torch
 
+pytestmark = pytest.mark.filterwarnings(
+    # torch's opinion on `pin_memory("infini")`, which works all the same.
+    "ignore:The argument 'device' of:DeprecationWarning"
+)
+
 
 def test_pinned_copy_has_the_values() -> None:
     x = torch.arange(10)

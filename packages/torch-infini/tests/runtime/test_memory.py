@@ -88,7 +88,7 @@ def test_neighbours_merge_again() -> None:
 def test_addresses_are_aligned_and_do_not_overlap() -> None:
     tensors = [torch.empty(n, dtype=torch.uint8, device="infini") for n in range(1, 2000, 13)]
     ranges = sorted((t.data_ptr(), t.data_ptr() + t.numel()) for t in tensors)
-    assert all(begin % 512 == 0 for begin, _ in ranges)
+    assert all(begin % 64 == 0 for begin, _ in ranges)
     assert all(end <= begin for (_, end), (begin, _) in zip(ranges, ranges[1:], strict=False))
 
 
