@@ -10,9 +10,16 @@ from linnet import __version__
 from linnet.commands.check import add_check
 from linnet.commands.format import add_format
 from linnet.commands.graph import add_graph
+from linnet.commands.inspect import add_inspect
 from linnet.commands.spec_test import add_spec_test
 
-COMMANDS: tuple[Callable[..., None], ...] = (add_check, add_format, add_graph, add_spec_test)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    add_check,
+    add_format,
+    add_graph,
+    add_inspect,
+    add_spec_test,
+)
 
 
 def run() -> None:

@@ -2,5 +2,6 @@
 
 from linnet.ir.lower import lower, lower_function
 from linnet.ir.model import IRFunction, IRModule, Operation, Region
+from linnet.ir.verify import verify_ir
 
-__all__ = ["IRFunction", "IRModule", "Operation", "Region", "lower", "lower_function"]
+__all__ = ["IRFunction", "IRModule", "Operation", "Region", "lower", "lower_function", "verify_ir"]

@@ -1,0 +1,66 @@
+"""`linnet inspect`: what a module offers, and its IR."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from linnet.commands.console import CommandError, fail, load, print_json, show_diagnostics
+
+
+def add_inspect(commands: Any) -> None:
+    """Adds the command."""
+    command = commands.add_parser("inspect", help="show parameters, entries, and the IR")
+    command.add_argument("file", metavar="FILE")
+    command.add_argument("--root", help="the root block, where the module has several")
+    command.add_argument("--ir", action="store_true", help="with every function's operations")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=run_inspect)
+
+
+def run_inspect(options: argparse.Namespace) -> int:
+    """Prints the interface; 1 if the source has errors, 2 for a root that does not exist."""
+    from linnet.check.definitions import BlockDef
+    from linnet.graph.binding import find_root
+    from linnet.graph.bound import BindingError
+    from linnet.ir import lower
+    from linnet.ir.json import interface_to_json, module_to_json
+
+    try:
+        program = load(options.file)
+        if program.errors:
+            show_diagnostics(program.errors)
+            return 1
+        module = program.ensure_valid()
+        blocks = [i for i in module.items if isinstance(i, BlockDef) and i.public]
+        root = find_root(program, options.root) if options.root or len(blocks) == 1 else None
+    except (CommandError, BindingError) as error:
+        return fail(str(error))
+    if options.ir:
+        document = module_to_json(lower(module), root)
+    else:
+        document = interface_to_json(module, root)
+    if options.json or options.ir:
+        print_json(document)
+    else:
+        print("\n".join(interface_lines(document)))
+    return 0
+
+
+def interface_lines(document: dict[str, Any]) -> list[str]:
+    """The interface as text."""
+    lines = [f"module {document['module']}"]
+    root = document["root"]
+    if root:
+        shown = ", ".join(f"{g['name']}: {g['kind']}" for g in root["generics"])
+        lines.append(f"root {root['name']}<{shown}>" if shown else f"root {root['name']}")
+        lines += [f"  where {one}" for one in root["constraints"]]
+    for one in document["manifest"]:
+        repeat = f"  x {' x '.join(one['repeat'])}" if one["repeat"] else ""
+        mark = "?" if one["optional"] else ""
+        shape = ", ".join(one["shape"])
+        lines.append(f"  {one['kind']:6} {one['path']}{mark}: {one['dtype']}[{shape}]{repeat}")
+    for entry in document["entries"]:
+        params = ", ".join(f"{p['name']}: {p['type']}" for p in entry["params"])
+        lines.append(f"entry {entry['name']}({params}) -> {entry['result']}")
+    return lines

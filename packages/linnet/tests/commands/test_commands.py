@@ -1,0 +1,133 @@
+"""What the commands print, write and exit with."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import linnet
+from linnet.commands.main import main
+from linnet.graph import Graph
+
+GOOD = """module m
+
+pub entry run<N: Dim>(x: Tensor[N; f32]) -> Tensor[N; f32] {
+    return x + 1.0
+}
+"""
+EXAMPLE = Path(__file__).parents[2] / "examples" / "two_layer.linnet"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "m.linnet"
+    path.write_text(GOOD)
+    return path
+
+
+def test_check_says_nothing_about_a_good_file(
+    source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(source)]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_check_prints_errors_and_exits_1(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source.write_text("module m\nfn f() -> f32 { return y }")
+    assert main(["check", str(source)]) == 1
+    text = capsys.readouterr().err
+    assert text.startswith("error E1201: there is no name `y` here") and "1 error" in text
+    assert main(["check", "--json", str(source)]) == 1
+    assert json.loads(capsys.readouterr().out)["summary"] == {"errors": 1, "warnings": 0}
+
+
+def test_warnings_fail_lint_and_strict_only(source: Path) -> None:
+    source.write_text("module m\nfn f() { let a = 1 }")
+    assert main(["check", str(source)]) == 0
+    assert main(["check", "--strict", str(source)]) == 1
+    assert main(["lint", str(source)]) == 1
+
+
+def test_bad_command_lines_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(tmp_path / "none.linnet")]) == 2
+    assert "cannot read" in capsys.readouterr().err
+    assert main(["frobnicate"]) == 2
+    assert main([]) == 2
+    assert main(["--version"]) == 0
+
+
+def test_graph_prints_json_that_matches_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["graph", str(EXAMPLE), "--entry", "forward", "--bind", "H=64", "B=2", "--json"]
+    assert main(arguments) == 0
+    document = json.loads(capsys.readouterr().out)
+    schema = Path(linnet.__file__).parent / "graph" / "graph.schema.json"
+    jsonschema.validate(document, json.loads(schema.read_text()))
+    graph = Graph.from_json(document)
+    assert [c.path for c in graph.semantic_calls("std.nn.linear::linear")] == [
+        "layers.0.proj",
+        "layers.1.proj",
+    ]
+    assert main(arguments[:-1]) == 0
+    assert "contract" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("binding", "complaint"),
+    [
+        ("H", "takes NAME=VALUE"),
+        ("Q=1", "no generic 'Q'"),
+        ("H=x", "takes NAME=VALUE"),
+        ("T=i32", "takes a Float dtype"),
+    ],
+)
+def test_graph_refuses_bindings_that_do_not_fit(
+    binding: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["graph", str(EXAMPLE), "--entry", "forward", "--bind", "H=4", "B=1", binding])
+    assert code == 2 and complaint in capsys.readouterr().err
+
+
+def test_fmt_rewrites_in_place_and_keeps_permissions(source: Path) -> None:
+    source.write_text("module m\nconst A=1")
+    os.chmod(source, 0o640)
+    assert main(["fmt", "--check", str(source)]) == 1
+    assert source.read_text() == "module m\nconst A=1"
+    assert main(["fmt", str(source.parent)]) == 0
+    assert source.read_text() == "module m\n\nconst A = 1\n"
+    assert source.stat().st_mode & 0o777 == 0o640
+    assert main(["fmt", "--check", str(source)]) == 0
+    assert [p.name for p in source.parent.iterdir()] == ["m.linnet"]
+
+
+def test_fmt_leaves_files_with_errors_alone(source: Path) -> None:
+    source.write_text("module m\nfn f( {")
+    assert main(["fmt", str(source)]) == 1
+    assert source.read_text() == "module m\nfn f( {"
+
+
+def test_spec_test_counts_its_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Title\n```linnet\nmodule m\n```\n\n```linnet\n// error: E1201\nmodule m\nconst A = b\n```\n"
+    )
+    assert main(["spec-test", str(page)]) == 0
+    assert capsys.readouterr().out == "2 passed, 0 failed\n"
+    page.write_text("# Title\n```linnet\n// error: E2101\nmodule m\n```\n")
+    assert main(["spec-test", str(tmp_path)]) == 1
+    assert "expected E2101, got no errors" in capsys.readouterr().out
+
+
+def test_inspect_shows_parameters_and_entries(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(EXAMPLE)]) == 0
+    shown = capsys.readouterr().out
+    assert "root Model<H: Dim, T: Float>" in shown
+    assert "param  layers.*.proj.bias?: T[H]  x 2" in shown
+    assert "entry two_layer::Model.forward(x: Tensor[B, H; T]) -> Tensor[B, H; T]" in shown
+    assert main(["inspect", "--ir", str(EXAMPLE)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {"module", "root", "manifest", "blocks", "functions", "constants"} <= set(document)
+    assert main(["inspect", "--root", "Nope", str(EXAMPLE)]) == 2
