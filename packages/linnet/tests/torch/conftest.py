@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 import torch
+
+# Helpers have a folder of their own, which mypy's search path names too.
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 
 @pytest.fixture(autouse=True)

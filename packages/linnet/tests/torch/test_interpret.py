@@ -130,7 +130,7 @@ def test_unsigned_kinds_that_pytorch_lacks(kind: str, dtype: str) -> None:
     graph = binary(kind, dtype)
     model = load_program(GraphProgram([graph]))
     size = int(bits(0).itemsize * 8)
-    spelled: dict[str, Callable[[int, int], int]] = {
+    by_kind: dict[str, Callable[[int, int], int]] = {
         "add": lambda x, y: x + y,
         "sub": lambda x, y: x - y,
         "mul": lambda x, y: x * y,
@@ -143,7 +143,8 @@ def test_unsigned_kinds_that_pytorch_lacks(kind: str, dtype: str) -> None:
         "and": lambda x, y: x & y,
         "or": lambda x, y: x | y,
         "xor": lambda x, y: x ^ y,
-    }[kind]
+    }
+    spelled = by_kind[kind]
     wanted = [[spelled(x, y) % 2**size for x, y in zip(row, b, strict=True)] for row in a]
     for compile in (False, True):
         made = model.run_entry("forward", inputs, compile=compile)

@@ -200,8 +200,10 @@ def test_a_trainable_model_gives_the_gradients_of_the_interpreter() -> None:
         model.forward(torch.ones(3, 8)).square().sum().backward()
         gradients.append({n: p.grad for n, p in model.named_parameters()})
     for name, gradient in gradients[0].items():
+        other = gradients[1][name]
         assert gradient is not None
-        assert torch.allclose(gradient, gradients[1][name], rtol=1e-4, atol=1e-4), name
+        assert other is not None
+        assert torch.allclose(gradient, other, rtol=1e-4, atol=1e-4), name
 
 
 def test_states_carry_no_gradient() -> None:
@@ -214,7 +216,9 @@ def test_states_carry_no_gradient() -> None:
     for _ in range(2):
         model.step().sum().backward()
     assert not model.tensor("total").requires_grad
-    assert model.tensor("w").grad.tolist() == [2, 2]
+    gradient = model.tensor("w").grad
+    assert gradient is not None
+    assert gradient.tolist() == [2, 2]
 
 
 def test_a_replaced_or_written_weight_is_seen_by_what_was_prepared_from_it() -> None:

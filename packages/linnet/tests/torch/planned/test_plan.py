@@ -367,9 +367,9 @@ class Bad(Reference):
         self.run = run
 
     def compile(self, region: Region, target: Target, options: Options) -> Any:
-        executable = super().compile(region, target, options)
+        executable: Any = super().compile(region, target, options)
         original = executable.execute
-        executable.execute = lambda i, o, c: self.run(original(i, o, c))  # type: ignore[method-assign]
+        executable.execute = lambda i, o, c: self.run(original(i, o, c))
         return executable
 
 
@@ -563,7 +563,7 @@ def test_compiled_slices_run() -> None:
 def test_options_are_checked() -> None:
     for wrong in ({"margin": -0.1}, {"margin": 1.0}, {"memory": -1}, {"selection": "best"}):
         with pytest.raises(ValueError, match=f"Options: {next(iter(wrong))}"):
-            Options(**wrong)  # type: ignore[arg-type]
+            Options(**wrong)
 
 
 def test_stored_times_decide_without_measuring(monkeypatch: pytest.MonkeyPatch) -> None:

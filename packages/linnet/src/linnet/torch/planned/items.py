@@ -74,20 +74,25 @@ def arrange(
 ) -> tuple[Item, ...]:
     """Regions at their places, and between them the steps that are left as slices.
 
-    `runner` makes the generated source of a portion.
+    Writes to states that no region does come last: they are stored when the step has succeeded
+    anyway, and so they do not part regions that could be recorded as one. `runner` makes the
+    generated source of a portion.
     """
     covered = {n for item in regions for n in item.region.steps}
     starts = {item.region.start: item for item in regions}
     items: list[Item | list[int]] = []
-    for position in range(len(graph.steps)):
+    left = [n for n in range(len(graph.steps)) if n not in covered or n in starts]
+    writes = [n for n in left if n not in starts and graph.steps[n].kind == "state_write"]
+    late = set(writes)
+    for position in [*(n for n in left if n not in late), *writes]:
         if position in starts:
             items.append(starts[position])
-        elif position not in covered:
-            if not items or not isinstance(items[-1], list):
-                items.append([])
-            last = items[-1]
-            assert isinstance(last, list)
-            last.append(position)
+            continue
+        if not items or not isinstance(items[-1], list):
+            items.append([])
+        last = items[-1]
+        assert isinstance(last, list)
+        last.append(position)
     arranged: list[Item] = []
     for item in items:
         if isinstance(item, list):

@@ -44,8 +44,7 @@ class Reference:
         self.prepared: list[Region] = []
         self.executed: list[Region] = []
         self.recorders: list[ListRecorder] = []
-        if records:
-            self.recorder = self._recorder
+        self.recorder: Any = self._recorder if records else None
 
     def probe(self, target: Target) -> Capabilities | None:
         return Capabilities() if target.kind == "cpu" else None
@@ -88,9 +87,18 @@ class ReferenceCall:
         weights = [context.parameters[path] for path in self.region.parameters]
         call = None if self.region.call is None else self.region.graph.calls[self.region.call]
 
+        graph = self.region.graph
+        paths = {p.value: p.path for p in graph.parameters}
+        paths |= {s.value: s.path for s in graph.states}
+
+        def operand(number: int) -> Tensor:
+            if number in paths:
+                return context.parameters[paths[number]]
+            return inputs[self.region.inputs.index(number)]
+
         def work() -> None:
             if call is None:
-                torch.add(inputs[0], inputs[-1], out=out)
+                torch.add(*(operand(n) for n in graph.steps[self.region.start].operands), out=out)
             elif call.callee == "std.nn.linear::linear":
                 out.copy_(functional.linear(inputs[0], *weights))
             else:
