@@ -108,7 +108,9 @@ def _class_comment(operator: Operator) -> str:
         role = "output" if tensor in operator.outputs else "input"
         optional = ", optional" if tensor.optional else ""
         shape = tensor.shape.text if tensor.shape else rank_text(tensor)
-        text = f"`{tensor.name}` ({role}{optional}; {dtype_text(tensor)}; shape {shape}): {tensor.doc}"
+        text = (
+            f"`{tensor.name}` ({role}{optional}; {dtype_text(tensor)}; shape {shape}): {tensor.doc}"
+        )
         if tensor in operator.outputs:
             text += (
                 f" May be the same view as {' or '.join(f'`{name}`' for name in tensor.may_alias)}."

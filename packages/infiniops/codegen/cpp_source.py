@@ -7,6 +7,7 @@ from .cpp_types import (
     arguments_of,
     call_arguments,
     call_parameters,
+    given_arguments,
     input_parameters,
     parameter,
 )
@@ -75,7 +76,8 @@ void Start(const Context& context, const Entry& entry, {start_parameters}) {{
 
 void {name}::Call({call}) {{
   Check(context, {arguments});
-  const Entry& entry = internal::Choose(kOperator, context, Entries(context.device.type()), {arguments});
+  const Entry& entry =
+      internal::Choose(kOperator, context, Entries(context.device.type()), {arguments});
   Start(context, entry, {arguments});
 }}
 
@@ -94,7 +96,8 @@ std::vector<ImplementationReport> {name}::Explain({call_const}) {{
   Check(context, {arguments});
   {name} made;
   made.device_ = context.device;
-  made.entry_ = &internal::Choose(kOperator, context, Entries(context.device.type()), {arguments});
+  made.entry_ =
+      &internal::Choose(kOperator, context, Entries(context.device.type()), {arguments});
 {keep}
   return made;
 }}
@@ -127,7 +130,7 @@ def cpp_source(operator: Operator, build: Build) -> str:
     """The whole source file."""
     name = operator.class_name
     tensors = operator.tensors
-    inputs = (*operator.inputs, *operator.attributes)
+    inputs = given_arguments(operator)
     tables, cases = _tables(operator, build)
     includes = sorted({item.include for item in _own(operator, build)})
     return _TEMPLATE.format(
@@ -151,13 +154,12 @@ def cpp_source(operator: Operator, build: Build) -> str:
         output_checks=indent(_output_checks(operator), 2),
         tensor_arguments=", ".join(tensor.name for tensor in tensors),
         start_parameters=call_parameters(operator, by_value=False, context=False),
-        trace=", ".join(
-            f"{{{quote(t.name)}, {f'{t.name} ? &*{t.name} : nullptr' if t.optional else '&' + t.name}}}"
-            for t in tensors
-        ),
+        trace=", ".join(_traced(tensor) for tensor in tensors),
         arguments=call_arguments(operator),
         call=call_parameters(operator),
-        specs=", ".join(f"{{{out.name}_shape.vector(), {_dtype(out)}}}" for out in operator.outputs),
+        specs=", ".join(
+            f"{{{out.name}_shape.vector(), {_dtype(out)}}}" for out in operator.outputs
+        ),
         keep="\n".join(
             f"  made.{argument.name}_ = {_moved(argument, operator)};"
             for argument in arguments_of(operator)
@@ -206,6 +208,11 @@ def _types(operator: Operator) -> str:
         parameter(argument, operator.outputs, False).rsplit(" ", 1)[0]
         for argument in arguments_of(operator)
     )
+
+
+def _traced(tensor: Tensor) -> str:
+    pointer = f"{tensor.name} ? &*{tensor.name} : nullptr" if tensor.optional else f"&{tensor.name}"
+    return f"{{{quote(tensor.name)}, {pointer}}}"
 
 
 def _view(tensor: Tensor) -> str:
@@ -277,7 +284,9 @@ def _append(shape: Shape, target: str, operator: Operator) -> str:
     if shape.broadcast:
         by_name = {tensor.name: tensor for tensor in operator.inputs}
         views = ", ".join(_view(by_name[name]) for name in shape.broadcast)
-        return f"{target} = internal::BroadcastSizes({operator.class_name}::kOperator, {{{views}}});"
+        return (
+            f"{target} = internal::BroadcastSizes({operator.class_name}::kOperator, {{{views}}});"
+        )
     lines: list[str] = []
     for item in shape.items:
         match item:

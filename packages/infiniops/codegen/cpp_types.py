@@ -55,6 +55,11 @@ def arguments_of(operator: Operator) -> tuple[Tensor | Attribute, ...]:
     return (*operator.inputs, *operator.attributes, *operator.outputs)
 
 
+def given_arguments(operator: Operator) -> tuple[Tensor | Attribute, ...]:
+    """Inputs and attributes: what the outputs follow from."""
+    return (*operator.inputs, *operator.attributes)
+
+
 def call_parameters(operator: Operator, *, by_value: bool = True, context: bool = True) -> str:
     """The parameter list of `Call`."""
     parameters = [
@@ -70,8 +75,9 @@ def call_arguments(operator: Operator) -> str:
 
 def input_parameters(operator: Operator) -> str:
     """The parameter list of `Infer`: everything but the outputs."""
-    arguments = (*operator.inputs, *operator.attributes)
-    return ", ".join(parameter(argument, operator.outputs, True) for argument in arguments)
+    return ", ".join(
+        parameter(argument, operator.outputs, True) for argument in given_arguments(operator)
+    )
 
 
 def python_default(attribute: Attribute) -> str:
@@ -93,7 +99,11 @@ def python_signature(operator: Operator, annotated: bool = False) -> str:
         return f"{name}: {annotation}" + ("" if default is None else f" = {default}")
 
     positional = [
-        spell(item.name, "_Array | None" if item.optional else "_Array", "None" if item.optional else None)
+        spell(
+            item.name,
+            "_Array | None" if item.optional else "_Array",
+            "None" if item.optional else None,
+        )
         for item in operator.inputs
     ]
     keywords = [
@@ -102,7 +112,7 @@ def python_signature(operator: Operator, annotated: bool = False) -> str:
     ]
     keywords += [spell(item.name, "_Array | None", "None") for item in operator.outputs]
     keywords += [
-        spell("stream", "int | None", "None"),
+        spell("stream", "_Stream | int | None", "None"),
         spell("implementation", "int | str | None", "None"),
         spell("config", "object", "None"),
     ]

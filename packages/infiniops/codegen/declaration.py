@@ -63,7 +63,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Aten:
-    """An `aten::` overload that the operator serves: operator argument -> its argument or result."""
+    """An `aten::` overload that the operator serves: our argument -> its argument or result."""
 
     overload: str
     arguments: tuple[tuple[str, str], ...]

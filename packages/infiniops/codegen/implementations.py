@@ -77,7 +77,7 @@ def scan_header(
             f"{header}:1: no `struct Operator<{operator.class_name}, Device::Type::k..., SLOT>`"
         )
     kernels = list(_KERNEL.finditer(text))
-    sets = BASELINE_SETS if kernels else ()
+    sets: tuple[str, ...] = BASELINE_SETS if kernels else ()
     if any(kernel[1] for kernel in kernels):
         sets += BF16_SETS
     result: list[Implementation] = []

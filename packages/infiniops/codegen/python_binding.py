@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .cpp_types import arguments_of, python_signature
+from .cpp_types import arguments_of, given_arguments, python_signature
 from .declaration import Attribute, Operator, Tensor
 from .docstring import docstring
 from .model import Build
@@ -132,8 +132,8 @@ def _method(operator: Operator) -> str:
 
 def _names(operator: Operator) -> list[str]:
     """Every Python parameter, in order."""
-    arguments = (*operator.inputs, *operator.attributes, *operator.outputs)
-    return [argument.name for argument in arguments] + ["stream", "implementation", "config"]
+    names = [argument.name for argument in arguments_of(operator)]
+    return [*names, "stream", "implementation", "config"]
 
 
 def _parameter(name: str, operator: Operator) -> str:
@@ -146,7 +146,9 @@ def _reads(operator: Operator) -> list[str]:
     lines: list[str] = []
     for tensor in operator.inputs:
         kind = "OptionalInput" if tensor.optional else "Input"
-        lines.append(f"const {kind} {tensor.name}_argument(call, {quote(tensor.name)}, {tensor.name});")
+        lines.append(
+            f"const {kind} {tensor.name}_argument(call, {quote(tensor.name)}, {tensor.name});"
+        )
     reader = {"scalar": "Scalar", "double": "Double", "int": "Integer", "bool": "Bool"}
     for attribute in operator.attributes:
         name = attribute.name
@@ -158,9 +160,7 @@ def _reads(operator: Operator) -> list[str]:
     for out in operator.outputs:
         lines.append(f"Output {out.name}_argument(call, {quote(out.name)}, {out.name});")
     missing = " || ".join(f"!{out.name}_argument.given()" for out in operator.outputs)
-    inputs = ", ".join(
-        _forward(argument, operator) for argument in (*operator.inputs, *operator.attributes)
-    )
+    inputs = ", ".join(_forward(argument, operator) for argument in given_arguments(operator))
     lines.append(f"if ({missing}) {{")
     lines.append(f"  const auto specs = {operator.class_name}::Infer({inputs});")
     lines += [

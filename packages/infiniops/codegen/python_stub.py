@@ -17,7 +17,7 @@ _TEMPLATE = '''\
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 __all__ = [
 {names}
@@ -27,6 +27,12 @@ __version__: str
 
 _Array = Any
 """A tensor that exports DLPack or the buffer protocol: torch.Tensor, numpy.ndarray, Tensor."""
+
+class _Stream(Protocol):
+    """A stream of `infini.rt`."""
+
+    @property
+    def id(self) -> int: ...
 
 class Tensor:
     """Memory of any device that InfiniRT has."""
@@ -47,7 +53,7 @@ class Tensor:
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> object: ...
+    ) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 class Implementation(NamedTuple):
@@ -108,7 +114,9 @@ def python_stub(build: Build) -> str:
 def _function(operator: Operator) -> str:
     signature = python_signature(operator, annotated=True)
     head, _, parameters = signature.partition("(")
-    listed = "".join(f"    {parameter},\n" for parameter in parameters.removesuffix(")").split(", "))
+    listed = "".join(
+        f"    {parameter},\n" for parameter in parameters.removesuffix(")").split(", ")
+    )
     body = indent(f'"""{textwrap.dedent(docstring(operator))}\n"""', 4)
     result = "_Array" if len(operator.outputs) == 1 else "tuple[_Array, ...]"
     return f"def {head}(\n{listed}) -> {result}:\n{body}\n"

@@ -42,12 +42,15 @@ def operators_header(build: Build) -> str:
 def registry_source(build: Build) -> str:
     """`registry.cc`."""
     declarations = "".join(
-        f"std::vector<ImplementationInfo> {operator.class_name}Implementations(Device::Type type);\n"
+        "std::vector<ImplementationInfo> "
+        f"{operator.class_name}Implementations(Device::Type type);\n"
         for operator in build.operators
     )
     records = "".join(
         f"      {{{quote(operator.name)}, &{operator.class_name}Implementations}},\n"
         for operator in build.operators
     )
-    body = f"  static constexpr OperatorRecord kRecords[] = {{\n{records}  }};\n  return kRecords;\n"
+    body = (
+        f"  static constexpr OperatorRecord kRecords[] = {{\n{records}  }};\n  return kRecords;\n"
+    )
     return _SOURCE.format(declarations=declarations, body=body if records else "  return {};\n")

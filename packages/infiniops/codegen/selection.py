@@ -49,10 +49,10 @@ def select(
         return Selection({name: None for name in names if name in listed}, "INFINI_OPS_OPS")
     if smoke:
         chosen = {operator.name: None for operator in operators if operator.smoke}
-        return Selection({name: None for name in chosen}, "INFINI_OPS_SMOKE_BUILD")
+        return Selection(dict.fromkeys(chosen), "INFINI_OPS_SMOKE_BUILD")
     if implicit is not None and implicit.is_file():
         return read_ops_json(implicit, names)
-    return Selection({name: None for name in names}, "all operators")
+    return Selection(dict.fromkeys(names), "all operators")
 
 
 def _is_path(ops: str) -> bool:
@@ -95,18 +95,24 @@ def read_ops_json(path: Path, names: Iterable[str]) -> Selection:
             )
         if not isinstance(entry, dict) or list(entry) != ["implementations"]:
             raise refuse(name, 'expected {"implementations": "all" or [SLOT, ...]}')
-        slots[name] = _slots(entry["implementations"], lambda text, name=name: refuse(name, text))  # type: ignore[misc]
+        try:
+            slots[name] = _slots(entry["implementations"])
+        except ValueError as error:
+            raise refuse(name, str(error)) from error
     return Selection({name: slots[name] for name in known if name in slots}, str(path))
 
 
-def _slots(value: object, refuse) -> frozenset[int] | None:  # type: ignore[no-untyped-def]
+def _slots(value: object) -> frozenset[int] | None:
+    """The slots that `value` selects; None for all. Raises ValueError with what is wrong."""
     if value == "all":
         return None
     if not isinstance(value, list) or not value:
-        raise refuse('`implementations` must be "all" or a list of slots that is not empty')
+        raise ValueError('`implementations` must be "all" or a list of slots that is not empty')
     for slot in value:
         if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot <= GREATEST_SLOT:
-            raise refuse(f"{json.dumps(slot)} is no slot; slots are integers from 0 to {GREATEST_SLOT}")
+            raise ValueError(
+                f"{json.dumps(slot)} is no slot; slots are integers from 0 to {GREATEST_SLOT}"
+            )
         if value.count(slot) > 1:
-            raise refuse(f"slot {slot} is given twice")
+            raise ValueError(f"slot {slot} is given twice")
     return frozenset(value)

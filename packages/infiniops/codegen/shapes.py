@@ -111,7 +111,8 @@ def evaluate_shape(
     if rule.broadcast:
         rank = max(len(shapes[name]) for name in rule.broadcast)
         padded = [(1,) * (rank - len(shapes[name])) + shapes[name] for name in rule.broadcast]
-        return tuple(next((size for size in sizes if size != 1), 1) for sizes in zip(*padded))
+        columns = zip(*padded, strict=True)
+        return tuple(next((size for size in sizes if size != 1), 1) for sizes in columns)
     result: list[int] = []
     for item in rule.items:
         match item:

@@ -33,9 +33,14 @@ _SIZES = {
 }
 _FREE = {"one": 1, "even": 16, "odd": 7, "long": 9, "empty_last": 3, "empty_first": 3}
 
-_BENCHMARK_SIZES = {
+_BENCHMARK_SIZES: dict[str, dict[str, tuple[int, ...]]] = {
     "elementwise": {"tiny": (8,), "small": (64, 64), "medium": (512, 512), "large": (4096, 2048)},
-    "normalization": {"tiny": (1, 64), "small": (1, 576), "medium": (128, 2048), "large": (4096, 4096)},
+    "normalization": {
+        "tiny": (1, 64),
+        "small": (1, 576),
+        "medium": (128, 2048),
+        "large": (4096, 4096),
+    },
     "matrix": {"decode": (1, 2048), "few": (4, 2048), "medium": (128, 1024), "large": (1024, 1024)},
 }
 
@@ -68,9 +73,7 @@ def benchmark_json(operator: Operator) -> str:
         "peer": operator.agrees_with,
         "attributes": {item.name: item.default for item in operator.attributes if item.has_default},
         "dtypes": [d for d in ("float32", "bfloat16") if d in operator.dtypes],
-        "shapes": {
-            name: _shapes(operator, base, free=base[-1]) for name, base in sizes.items()
-        },
+        "shapes": {name: _shapes(operator, base, free=base[-1]) for name, base in sizes.items()},
     }
     return json.dumps(document, indent=2) + "\n"
 

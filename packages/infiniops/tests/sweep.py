@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import infini.ops
 import torch
+
+import infini.ops
 
 Tensors = dict[str, "torch.Tensor | None"]
 
@@ -82,8 +83,8 @@ def lay_out(tensor: torch.Tensor, layout: str) -> Any:
         view = wide[..., ::2]
         return view.copy_(tensor)
     if layout == "transposed":
-        reverse = list(range(len(shape)))[::-1]
-        return tensor.permute(reverse).contiguous().permute(reverse)
+        order = list(range(len(shape)))[::-1]
+        return tensor.permute(order).contiguous().permute(order)
     if layout == "offset":
         flat = tensor.new_empty(tensor.numel() + 1)[1:]
         return flat.view(shape).copy_(tensor)

@@ -1,7 +1,9 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+torch: Any = pytest.importorskip("torch")
 
 import infini.ops  # noqa: E402
 
@@ -21,7 +23,7 @@ DTYPES = [torch.float32, torch.bfloat16, torch.int64]
         ((3, 1), (1, 4), (3, 4)),
     ],
 )
-def test_shapes_broadcast(dtype, left, right, result):
+def test_shapes_broadcast(dtype: Any, left: Any, right: Any, result: Any) -> None:
     a, b = torch.ones(left, dtype=dtype), torch.ones(right, dtype=dtype)
     assert infini.ops.add(a, b).shape == result
     out = torch.zeros(result, dtype=dtype)
@@ -29,7 +31,7 @@ def test_shapes_broadcast(dtype, left, right, result):
     assert torch.equal(out, torch.full(result, 2, dtype=dtype))
 
 
-def test_sizes_that_do_not_broadcast_are_named():
+def test_sizes_that_do_not_broadcast_are_named() -> None:
     with pytest.raises(ValueError) as error:
         infini.ops.add(torch.ones(0, 3), torch.ones(2, 3))
     assert str(error.value) == (
@@ -38,7 +40,7 @@ def test_sizes_that_do_not_broadcast_are_named():
     )
 
 
-def test_output_of_another_shape_is_refused_before_it_is_written():
+def test_output_of_another_shape_is_refused_before_it_is_written() -> None:
     out = torch.full((1, 3), 7.0)
     with pytest.raises(ValueError) as error:
         infini.ops.add(torch.ones(0, 3), torch.ones(1, 3), out=out)
@@ -49,14 +51,14 @@ def test_output_of_another_shape_is_refused_before_it_is_written():
 
 
 @pytest.mark.parametrize("rank", [0, 1, 8, 9, 12, 20])
-def test_any_rank_works(rank):
-    a = torch.arange(2.0**min(rank, 12)).reshape([2] * min(rank, 12) + [1] * (rank - 12))
+def test_any_rank_works(rank: Any) -> None:
+    a = torch.arange(2.0 ** min(rank, 12)).reshape([2] * min(rank, 12) + [1] * (rank - 12))
     assert torch.equal(infini.ops.add(a, a), a + a)
     reverse = list(range(rank))[::-1]
     assert torch.equal(infini.ops.add(a.permute(reverse), a), a.permute(reverse) + a)
 
 
-def test_more_dimensions_than_a_task_holds_are_an_error():
+def test_more_dimensions_than_a_task_holds_are_an_error() -> None:
     wide = torch.zeros([2] * 17).permute(*range(16, -1, -1)).contiguous()
     a = wide.permute(*range(16, -1, -1))
     b = torch.zeros([2] * 17)
@@ -68,7 +70,7 @@ def test_more_dimensions_than_a_task_holds_are_an_error():
 @pytest.mark.parametrize("single", [(), (1,), (1, 1)])
 @pytest.mark.parametrize("slicing", [np.s_[:, ::2], np.s_[1::2], np.s_[:, :3], np.s_[::-1, ::-2]])
 @pytest.mark.parametrize("swap", [False, True])
-def test_one_element_operand_meets_a_strided_one(single, slicing, swap):
+def test_one_element_operand_meets_a_strided_one(single: Any, slicing: Any, swap: Any) -> None:
     base = np.arange(40, dtype=np.float32).reshape(5, 8)
     view, one = base[slicing], np.full(single, 100, np.float32)
     out = np.zeros((2 * view.shape[0], 3 * view.shape[1]), np.float32)[::2, ::3]
@@ -90,7 +92,9 @@ def test_one_element_operand_meets_a_strided_one(single, slicing, swap):
     ],
 )
 @pytest.mark.parametrize("count", [1, 3, 67])
-def test_integers_wrap_and_bools_or(dtype, left, right, result, count):
+def test_integers_wrap_and_bools_or(
+    dtype: Any, left: Any, right: Any, result: Any, count: Any
+) -> None:
     a = torch.full((count,), left, dtype=dtype)
     b = torch.full((count,), right, dtype=dtype)
     assert torch.equal(infini.ops.add(a, b), torch.full((count,), result, dtype=dtype))
@@ -105,7 +109,7 @@ def test_integers_wrap_and_bools_or(dtype, left, right, result, count):
         (torch.bool, torch.uint8),
     ],
 )
-def test_mixed_dtypes_are_refused_and_named(left, right):
+def test_mixed_dtypes_are_refused_and_named(left: Any, right: Any) -> None:
     with pytest.raises(TypeError) as error:
         infini.ops.add(torch.ones(2, dtype=left), torch.ones(2, dtype=right))
     names = [str(dtype).removeprefix("torch.") for dtype in (right, left)]
@@ -130,7 +134,7 @@ def test_mixed_dtypes_are_refused_and_named(left, right):
         (torch.complex128, 0.5j),
     ],
 )
-def test_alpha_scales_other(dtype, alpha, seed):
+def test_alpha_scales_other(dtype: Any, alpha: Any, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     if dtype.is_floating_point or dtype.is_complex:
         real = [torch.randn(100, generator=generator, dtype=torch.float64) for _ in range(4)]
@@ -144,7 +148,7 @@ def test_alpha_scales_other(dtype, alpha, seed):
 
 
 @pytest.mark.parametrize(("value", "result"), [(True, True), (False, False), (2, True), (0, False)])
-def test_alpha_of_bools_is_a_condition(value, result):
+def test_alpha_of_bools_is_a_condition(value: Any, result: Any) -> None:
     a, b = torch.zeros(5, dtype=torch.bool), torch.ones(5, dtype=torch.bool)
     assert infini.ops.add(a, b, alpha=value).tolist() == [result] * 5
 
@@ -154,17 +158,21 @@ def test_alpha_of_bools_is_a_condition(value, result):
     [
         ("int32", 0.5, "`alpha` must be an integer, since `input` has dtype int32, got 0.5"),
         ("bool", 1.0, "`alpha` must be an integer, since `input` has dtype bool, got 1"),
-        ("float32", 1j, "`alpha` must be a real number, since `input` has dtype float32, got 0 + 1j"),
+        (
+            "float32",
+            1j,
+            "`alpha` must be a real number, since `input` has dtype float32, got 0 + 1j",
+        ),
     ],
 )
-def test_alpha_of_another_kind_is_refused(dtype, alpha, message):
+def test_alpha_of_another_kind_is_refused(dtype: Any, alpha: Any, message: Any) -> None:
     a = torch.ones(2, dtype=getattr(torch, dtype))
     with pytest.raises(TypeError) as error:
         infini.ops.add(a, a, alpha=alpha)
     assert str(error.value) == f"add on cpu:0: {message}"
 
 
-def test_special_values_survive():
+def test_special_values_survive() -> None:
     values = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1e-45, 3e38])
     for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
         a = values.to(dtype).repeat(11)
@@ -177,16 +185,18 @@ def test_special_values_survive():
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_halfway_sums_round_to_even(dtype):
+def test_halfway_sums_round_to_even(dtype: Any) -> None:
     one = torch.ones(64, dtype=dtype)
     half = torch.full((64,), torch.finfo(dtype).eps / 2, dtype=dtype)
     assert torch.equal(infini.ops.add(one, half), one)
     odd = torch.full((64,), 1 + torch.finfo(dtype).eps, dtype=dtype)
-    assert torch.equal(infini.ops.add(odd, half), torch.full((64,), 1 + 2 * torch.finfo(dtype).eps).to(dtype))
+    assert torch.equal(
+        infini.ops.add(odd, half), torch.full((64,), 1 + 2 * torch.finfo(dtype).eps).to(dtype)
+    )
 
 
 @pytest.mark.smoke
-def test_output_may_be_an_input():
+def test_output_may_be_an_input() -> None:
     a, b = torch.randn(5, 7), torch.randn(5, 7)
     expected = a + b
     kept = b.clone()
@@ -196,24 +206,24 @@ def test_output_may_be_an_input():
     assert torch.equal(b, kept + kept)
 
 
-def test_output_that_overlaps_an_input_is_refused():
+def test_output_that_overlaps_an_input_is_refused() -> None:
     base = torch.arange(10.0)
     with pytest.raises(ValueError) as error:
         infini.ops.add(base[:-1], torch.ones(9), out=base[1:])
     assert str(error.value) == (
-        "add on cpu:0: `out` and `input` share memory; they must be the same view or lie apart, got "
-        "float32[9] on cpu:0 and float32[9] on cpu:0"
+        "add on cpu:0: `out` and `input` share memory; they must be the same view or lie apart, "
+        "got float32[9] on cpu:0 and float32[9] on cpu:0"
     )
     assert torch.equal(base, torch.arange(10.0))
 
 
-def test_expanded_output_is_refused():
+def test_expanded_output_is_refused() -> None:
     out = torch.zeros(3, 1).expand(3, 5)
-    with pytest.raises(ValueError, match="`out` is .* whose elements share memory"):
+    with pytest.raises(ValueError, match=r"`out` is .* whose elements share memory"):
         infini.ops.add(torch.ones(3, 5), torch.ones(3, 5), out=out)
 
 
-def test_large_sums_are_split_between_threads(seed):
+def test_large_sums_are_split_between_threads(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     a = torch.randn(3, 70001, generator=generator)
     b = torch.randn(70001, generator=generator)

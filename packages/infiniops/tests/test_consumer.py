@@ -2,6 +2,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,8 @@ import infini.ops
 SOURCE = Path(__file__).parent / "consumer"
 EXPECTED = (
     "3 15 12 33\n"
-    "add on cpu:0: `input` of shape [2, 3] and `other` of shape [2, 2] do not broadcast: sizes 3 and "
-    "2 must be equal, or one of them 1\n"
+    "add on cpu:0: `input` of shape [2, 3] and `other` of shape [2, 2] do not broadcast: sizes 3 "
+    "and 2 must be equal, or one of them 1\n"
 )
 
 
@@ -43,29 +44,27 @@ def prefixes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def run(program: Path, prefixes: dict[str, Path]) -> None:
     libraries = os.pathsep.join(str(prefixes[name] / "lib") for name in ("ops", "rt"))
     environment = {**os.environ, "LD_LIBRARY_PATH": libraries}
-    result = subprocess.run(
-        [program], env=environment, capture_output=True, text=True, check=False
-    )
+    result = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (0, EXPECTED, "")
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O2", "-O3"])
 @pytest.mark.parametrize("compiler", compilers())
-def test_programs_link_at_every_optimisation_level(compiler, level, prefixes, tmp_path):
+def test_programs_link_at_every_optimisation_level(
+    compiler: Any, level: Any, prefixes: dict[str, Path], tmp_path: Path
+) -> None:
     program = tmp_path / "consumer"
     flags = ["-std=c++20", level, "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"]
     includes = [f"-I{prefixes[name] / 'include'}" for name in ("ops", "rt")]
     libraries = [f"-L{prefixes[name] / 'lib'}" for name in ("ops", "rt")]
-    subprocess.run(
-        [compiler, *flags, *includes, SOURCE / "main.cc", *libraries, "-linfiniops", "-linfinirt"]
-        + ["-Wl,--no-undefined", "-o", program],
-        check=True,
-    )
+    link: list[Any] = [*libraries, "-linfiniops", "-linfinirt", "-Wl,--no-undefined", "-o", program]
+    command: list[Any] = [compiler, *flags, *includes, SOURCE / "main.cc", *link]
+    subprocess.run(command, check=True)
     run(program, prefixes)
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake: pip install cmake")
-def test_find_package_works_from_a_moved_prefix(prefixes, tmp_path):
+def test_find_package_works_from_a_moved_prefix(prefixes: dict[str, Path], tmp_path: Path) -> None:
     roots = ";".join(str(prefixes[name]) for name in ("ops", "rt"))
     configured = subprocess.run(
         ["cmake", "-S", SOURCE, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={roots}"],
@@ -81,7 +80,7 @@ def test_find_package_works_from_a_moved_prefix(prefixes, tmp_path):
 @pytest.mark.skipif(
     shutil.which("pkg-config") is None, reason="needs pkg-config: apt-get install pkg-config"
 )
-def test_pkg_config_gives_the_moved_paths(prefixes):
+def test_pkg_config_gives_the_moved_paths(prefixes: dict[str, Path]) -> None:
     search = os.pathsep.join(str(prefixes[name] / "lib" / "pkgconfig") for name in ("ops", "rt"))
     result = subprocess.run(
         ["pkg-config", "--cflags", "--libs", "infiniops"],
@@ -94,7 +93,9 @@ def test_pkg_config_gives_the_moved_paths(prefixes):
     assert "-linfinirt" in result.stdout
 
 
-def test_an_operator_outside_the_build_does_not_compile(prefixes, tmp_path):
+def test_an_operator_outside_the_build_does_not_compile(
+    prefixes: dict[str, Path], tmp_path: Path
+) -> None:
     source = tmp_path / "absent.cc"
     source.write_text("#include <infini/ops.h>\nauto* f = &infini::ops::Frobnicate::Call;\n")
     includes = [f"-I{prefixes[name] / 'include'}" for name in ("ops", "rt")]
@@ -108,7 +109,7 @@ def test_an_operator_outside_the_build_does_not_compile(prefixes, tmp_path):
     assert "Frobnicate" in result.stderr
 
 
-def test_headers_need_no_other_library(prefixes, tmp_path):
+def test_headers_need_no_other_library(prefixes: dict[str, Path], tmp_path: Path) -> None:
     """The public headers include InfiniRT and the standard library alone."""
     source = tmp_path / "list.cc"
     source.write_text("#include <infini/ops.h>\n")

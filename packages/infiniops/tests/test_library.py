@@ -6,6 +6,7 @@ import sys
 from importlib.metadata import version
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def run(code: str) -> str:
     ],
     ids=" ".join,
 )
-def test_every_import_order_maps_one_runtime(order):
+def test_every_import_order_maps_one_runtime(order: Any) -> None:
     code = (
         f"import {', '.join(order)}\n"
         "maps = {line.split()[-1] for line in open('/proc/self/maps') if '.so' in line}\n"
@@ -43,28 +44,28 @@ def test_every_import_order_maps_one_runtime(order):
 
 
 @pytest.mark.smoke
-def test_import_loads_no_tensor_library():
+def test_import_loads_no_tensor_library() -> None:
     code = "import sys, infini.ops; print(*{'torch', 'numpy'} & sys.modules.keys())"
     assert run(code) == ""
 
 
-def test_version_is_that_of_the_installed_distribution():
+def test_version_is_that_of_the_installed_distribution() -> None:
     assert infini.ops.__version__ == version("infiniops")
 
 
-def test_namespace_has_no_init_so_that_infinirt_can_share_it():
+def test_namespace_has_no_init_so_that_infinirt_can_share_it() -> None:
     spec = importlib.util.find_spec("infini")
     assert spec is not None
     assert spec.origin is None, f"{spec.origin} would hide the other packages of `infini`"
 
 
-def test_package_is_typed():
+def test_package_is_typed() -> None:
     folders = [Path(folder) for folder in infini.ops.__path__]
     assert any((folder / "py.typed").is_file() for folder in folders)
     assert any((folder / "__init__.pyi").is_file() for folder in folders)
 
 
-def test_public_names_are_the_operators_and_the_helpers():
+def test_public_names_are_the_operators_and_the_helpers() -> None:
     from codegen.python_stub import HELPERS
 
     assert sorted(infini.ops.__all__) == sorted([*HELPERS, *infini.ops.operators()])
@@ -72,17 +73,18 @@ def test_public_names_are_the_operators_and_the_helpers():
         assert hasattr(infini.ops, name)
 
 
-def test_functions_have_a_signature_and_a_docstring():
+def test_functions_have_a_signature_and_a_docstring() -> None:
     import inspect
 
     assert str(inspect.signature(infini.ops.rms_norm)) == (
-        "(input, weight=None, *, eps=1e-06, out=None, stream=None, implementation=None, config=None)"
+        "(input, weight=None, *, eps=1e-06, out=None, stream=None, implementation=None, "
+        "config=None)"
     )
-    assert inspect.getdoc(infini.ops.rms_norm).startswith("Divides each row of `input`")
+    assert (inspect.getdoc(infini.ops.rms_norm) or "").startswith("Divides each row of `input`")
 
 
 @pytest.mark.smoke
-def test_prefix_holds_what_cpp_and_other_packages_need():
+def test_prefix_holds_what_cpp_and_other_packages_need() -> None:
     prefix = infini.ops.prefix()
     for path in (
         "include/infini/ops.h",
@@ -104,25 +106,27 @@ def test_prefix_holds_what_cpp_and_other_packages_need():
         ("--operators", lambda: "\n".join(infini.ops.operators())),
     ],
 )
-def test_command_line_prints_what_is_asked_for(option, expected, capsys):
+def test_command_line_prints_what_is_asked_for(
+    option: Any, expected: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     from infini.ops.__main__ import main
 
     assert main([option]) == 0
     assert capsys.readouterr().out.strip() == expected()
 
 
-def test_operators_json_describes_this_build():
+def test_operators_json_describes_this_build() -> None:
     document = json.loads(infini.ops.operators_json().read_text())
     assert document["schema"] == 1
     assert tuple(document["operators"]) == infini.ops.operators()
     for name, operator in document["operators"].items():
         for device, implementations in operator["implementations"].items():
-            assert [
-                (item["slot"], item["name"]) for item in implementations
-            ] == list(infini.ops.active_implementations(name, device))
+            assert [(item["slot"], item["name"]) for item in implementations] == list(
+                infini.ops.active_implementations(name, device)
+            )
 
 
-def test_operators_json_matches_its_documentation():
+def test_operators_json_matches_its_documentation() -> None:
     """Every key of the file is in the tables of docs/infiniops/operators-json.md, and back."""
     page = Path(__file__).parents[3] / "docs" / "infiniops" / "operators-json.md"
     documented = {
@@ -138,7 +142,7 @@ def test_operators_json_matches_its_documentation():
     assert found == documented
 
 
-def test_libraries_hold_no_build_path():
+def test_libraries_hold_no_build_path() -> None:
     """Run paths are relative, and no empty entry searches the working directory."""
     folders = [Path(folder) for folder in infini.ops.__path__]
     modules = [path for folder in folders for path in folder.glob("_native.*.so")]

@@ -1,6 +1,8 @@
+from typing import Any
+
 import pytest
 
-torch = pytest.importorskip("torch")
+torch: Any = pytest.importorskip("torch")
 
 import infini.ops  # noqa: E402
 from infini import rt  # noqa: E402
@@ -8,7 +10,7 @@ from infini import rt  # noqa: E402
 DTYPES = [torch.float32, torch.bfloat16]
 
 
-def make(rows, inner, columns, dtype, seed):
+def make(rows: Any, inner: Any, columns: Any, dtype: Any, seed: int) -> Any:
     generator = torch.Generator().manual_seed(seed)
     return tuple(
         torch.randn(shape, generator=generator).to(dtype)
@@ -16,7 +18,7 @@ def make(rows, inner, columns, dtype, seed):
     )
 
 
-def check(x, weight, bias, actual):
+def check(x: Any, weight: Any, bias: Any, actual: Any) -> Any:
     wide = [None if t is None else t.to(torch.float64) for t in (x, weight, bias)]
     expected = torch.nn.functional.linear(*wide)
     bound = torch.nn.functional.linear(*(None if t is None else t.abs() for t in wide))
@@ -29,14 +31,16 @@ def check(x, weight, bias, actual):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 6, 7, 13, 97, 200])
 @pytest.mark.parametrize(("inner", "columns"), [(1, 1), (16, 8), (33, 5), (64, 100), (577, 129)])
-def test_every_tile_size_is_right(dtype, rows, inner, columns, seed):
+def test_every_tile_size_is_right(
+    dtype: Any, rows: Any, inner: Any, columns: Any, seed: int
+) -> None:
     x, weight, bias = make(rows, inner, columns, dtype, seed)
     check(x, weight, bias, infini.ops.linear(x, weight, bias))
 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_leading_dimensions_are_kept(dtype, seed):
+def test_leading_dimensions_are_kept(dtype: Any, seed: int) -> None:
     x, weight, bias = make(24, 40, 12, dtype, seed)
     actual = infini.ops.linear(x.reshape(2, 3, 4, 40), weight, bias)
     assert actual.shape == (2, 3, 4, 12)
@@ -46,7 +50,7 @@ def test_leading_dimensions_are_kept(dtype, seed):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("bias", [False, True])
-def test_inner_size_zero_gives_the_bias(dtype, bias):
+def test_inner_size_zero_gives_the_bias(dtype: Any, bias: Any) -> None:
     b = torch.arange(4.0).to(dtype) if bias else None
     out = torch.full((3, 4), float("nan"), dtype=dtype)
     infini.ops.linear(torch.ones(3, 0, dtype=dtype), torch.ones(4, 0, dtype=dtype), b, out=out)
@@ -56,7 +60,7 @@ def test_inner_size_zero_gives_the_bias(dtype, bias):
 
 @pytest.mark.parametrize("rows", [0, 3])
 @pytest.mark.parametrize("columns", [0, 4])
-def test_empty_results_are_empty(rows, columns):
+def test_empty_results_are_empty(rows: Any, columns: Any) -> None:
     actual = infini.ops.linear(torch.ones(rows, 5), torch.ones(columns, 5))
     assert actual.shape == (rows, columns)
     assert torch.equal(actual, torch.full((rows, columns), 5.0))
@@ -65,7 +69,9 @@ def test_empty_results_are_empty(rows, columns):
 @pytest.mark.smoke
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("inner", "columns"), [(576, 64), (333, 37)])
-def test_a_row_does_not_depend_on_its_batch(dtype, inner, columns, seed):
+def test_a_row_does_not_depend_on_its_batch(
+    dtype: Any, inner: Any, columns: Any, seed: int
+) -> None:
     x, weight, bias = make(64, inner, columns, dtype, seed)
     alone = [infini.ops.linear(x[i : i + 1], weight, bias)[0] for i in range(64)]
     for batch in (2, 16, 17, 64):
@@ -78,7 +84,7 @@ def test_a_row_does_not_depend_on_its_batch(dtype, inner, columns, seed):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rows", [1, 130])
-def test_threads_do_not_change_the_bits(dtype, rows, seed):
+def test_threads_do_not_change_the_bits(dtype: Any, rows: Any, seed: int) -> None:
     x, weight, bias = make(rows, 700, 999, dtype, seed)
     threads = rt.get_num_threads()
     try:
@@ -94,17 +100,17 @@ def test_threads_do_not_change_the_bits(dtype, rows, seed):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rows", [1, 9])
-def test_strides_do_not_change_the_bits(dtype, rows, seed):
+def test_strides_do_not_change_the_bits(dtype: Any, rows: Any, seed: int) -> None:
     x, weight, bias = make(rows, 70, 45, dtype, seed)
     expected = infini.ops.linear(x, weight, bias)
     columns = [torch.empty(t.shape[::-1], dtype=dtype).t().copy_(t) for t in (x, weight)]
     spaced = torch.empty(90, dtype=dtype)[::2].copy_(bias)
     out = torch.empty(45, rows, dtype=dtype).t()
-    infini.ops.linear(*columns, spaced, out=out)
+    infini.ops.linear(columns[0], columns[1], spaced, out=out)
     assert torch.equal(out, expected)
 
 
-def test_output_must_lie_apart_from_the_input():
+def test_output_must_lie_apart_from_the_input() -> None:
     x = torch.randn(4, 4)
     with pytest.raises(ValueError, match="`out` and `input` share memory; they must lie apart"):
         infini.ops.linear(x, torch.randn(4, 4), out=x)
@@ -127,13 +133,13 @@ def test_output_must_lie_apart_from_the_input():
         ),
     ],
 )
-def test_bad_shapes_are_named(arguments, message):
+def test_bad_shapes_are_named(arguments: Any, message: Any) -> None:
     with pytest.raises(ValueError) as error:
         infini.ops.linear(*arguments)
     assert str(error.value) == f"linear on cpu:0: {message}"
 
 
-def test_nan_and_infinity_stay_in_their_row():
+def test_nan_and_infinity_stay_in_their_row() -> None:
     x = torch.ones(7, 40)
     x[3, 5], x[5, 39] = float("nan"), float("inf")
     actual = infini.ops.linear(x, torch.ones(9, 40))

@@ -1,11 +1,13 @@
+from typing import Any
+
 import pytest
 
-torch = pytest.importorskip("torch")
+torch: Any = pytest.importorskip("torch")
 
 import infini.ops  # noqa: E402
 
 
-def oracle(x, weight=None, eps=1e-6):
+def oracle(x: Any, weight: Any = None, eps: Any = 1e-6) -> Any:
     wide = x.to(torch.float64)
     scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)
     return wide * scale * (1 if weight is None else weight.to(torch.float64))
@@ -13,13 +15,13 @@ def oracle(x, weight=None, eps=1e-6):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize(("hidden", "value"), [(4096, 300.0), (4096, 60000.0), (65536, 1.0)])
-def test_squares_of_halves_do_not_overflow(dtype, hidden, value):
+def test_squares_of_halves_do_not_overflow(dtype: Any, hidden: Any, value: Any) -> None:
     x = torch.full((2, hidden), value, dtype=dtype)
     assert torch.equal(infini.ops.rms_norm(x), torch.ones(2, hidden, dtype=dtype))
 
 
 @pytest.mark.parametrize("eps", [1e-6, 1e-5])
-def test_a_spike_keeps_its_small_neighbours_exact(eps):
+def test_a_spike_keeps_its_small_neighbours_exact(eps: Any) -> None:
     x = torch.full((1, 4096), 1e-3)
     x[0, 100] = 1e3
     actual = infini.ops.rms_norm(x, eps=eps).to(torch.float64)
@@ -27,20 +29,20 @@ def test_a_spike_keeps_its_small_neighbours_exact(eps):
     assert ((actual - expected) / expected).abs().max() <= 1e-6
 
 
-def test_zero_rows_are_zero_with_eps_and_nan_without():
+def test_zero_rows_are_zero_with_eps_and_nan_without() -> None:
     x = torch.zeros(2, 8)
     assert torch.equal(infini.ops.rms_norm(x), x)
     assert infini.ops.rms_norm(x, eps=0).isnan().all()
 
 
-def test_a_small_eps_is_not_lost_in_half_precision():
+def test_a_small_eps_is_not_lost_in_half_precision() -> None:
     x = torch.zeros(1, 64, dtype=torch.float16)
     x[0, 0] = 6e-8
     actual = infini.ops.rms_norm(x, eps=1e-12)
     torch.testing.assert_close(actual, oracle(x, eps=1e-12).to(torch.float16), rtol=1e-3, atol=0)
 
 
-def test_rounds_once_after_the_weight(seed):
+def test_rounds_once_after_the_weight(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(1, 4096, generator=generator).to(torch.bfloat16)
     weight = (1 + 0.1 * torch.randn(4096, generator=generator)).to(torch.bfloat16)
@@ -55,7 +57,7 @@ def test_rounds_once_after_the_weight(seed):
 @pytest.mark.smoke
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("hidden", [576, 37, 2049])
-def test_a_row_does_not_depend_on_its_batch(dtype, hidden, seed):
+def test_a_row_does_not_depend_on_its_batch(dtype: Any, hidden: Any, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     row = torch.randn(1, hidden, generator=generator).to(dtype)
     weight = torch.randn(hidden, generator=generator).to(dtype)
@@ -67,13 +69,13 @@ def test_a_row_does_not_depend_on_its_batch(dtype, hidden, seed):
             assert torch.equal(infini.ops.rms_norm(x, weight)[position], alone[0])
 
 
-def test_strides_do_not_change_the_bits(seed):
+def test_strides_do_not_change_the_bits(seed: int) -> None:
     x = torch.randn(6, 1030, generator=torch.Generator().manual_seed(seed))
     strided = torch.empty(1030, 6).t().copy_(x)
     assert torch.equal(infini.ops.rms_norm(strided), infini.ops.rms_norm(x))
 
 
-def test_weight_of_another_dtype_is_refused():
+def test_weight_of_another_dtype_is_refused() -> None:
     with pytest.raises(TypeError) as error:
         infini.ops.rms_norm(torch.ones(2, 4, dtype=torch.bfloat16), torch.ones(4))
     assert str(error.value) == (
@@ -102,24 +104,22 @@ def test_weight_of_another_dtype_is_refused():
         ),
     ],
 )
-def test_bad_arguments_are_named(arguments, kind, message):
+def test_bad_arguments_are_named(arguments: Any, kind: Any, message: Any) -> None:
     with pytest.raises(kind) as error:
         infini.ops.rms_norm(*arguments)
     assert str(error.value) == f"rms_norm on cpu:0: {message}"
 
 
 @pytest.mark.parametrize("eps", [-1e-6, float("nan")])
-def test_eps_must_not_be_negative(eps):
+def test_eps_must_not_be_negative(eps: Any) -> None:
     with pytest.raises(ValueError, match=r"rms_norm: `eps` must be at least 0, got"):
         infini.ops.rms_norm(torch.ones(2, 4), eps=eps)
 
 
-def test_optional_weight_comes_and_goes():
+def test_optional_weight_comes_and_goes() -> None:
     x, weight = torch.randn(3, 16), torch.randn(16)
     for _ in range(3):
         torch.testing.assert_close(
             infini.ops.rms_norm(x, weight).double(), oracle(x, weight), rtol=1e-5, atol=1e-6
         )
-        torch.testing.assert_close(
-            infini.ops.rms_norm(x).double(), oracle(x), rtol=1e-5, atol=1e-6
-        )
+        torch.testing.assert_close(infini.ops.rms_norm(x).double(), oracle(x), rtol=1e-5, atol=1e-6)

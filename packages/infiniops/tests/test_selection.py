@@ -3,6 +3,8 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,13 +27,13 @@ def run(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.smoke
-def test_active_implementations_are_listed_by_slot():
+def test_active_implementations_are_listed_by_slot() -> None:
     assert infini.ops.active_implementations("add") == (infini.ops.Implementation(0, "native"),)
     assert infini.ops.active_implementations("add", "sim:1") == ((0, "native"),)
     assert infini.ops.active_implementations("add", "nvidia") == ()
 
 
-def test_operators_that_are_not_built_are_named():
+def test_operators_that_are_not_built_are_named() -> None:
     with pytest.raises(NotImplementedError) as error:
         infini.ops.active_implementations("frobnicate")
     assert str(error.value) == (
@@ -48,12 +50,12 @@ def test_operators_that_are_not_built_are_named():
 
 
 @pytest.mark.parametrize("implementation", [None, 0, "native", "0"])
-def test_an_implementation_is_chosen_by_slot_or_name(implementation):
+def test_an_implementation_is_chosen_by_slot_or_name(implementation: Any) -> None:
     assert infini.ops.add(ONES, ONES, implementation=implementation).tolist() == [2, 2, 2]
 
 
 @pytest.mark.parametrize("implementation", [3, 31, -1, "vllm", "", "00x"])
-def test_an_absent_implementation_lists_those_present(implementation):
+def test_an_absent_implementation_lists_those_present(implementation: Any) -> None:
     with pytest.raises(NotImplementedError) as error:
         infini.ops.add(ONES, ONES, implementation=implementation)
     assert str(error.value) == (
@@ -61,7 +63,7 @@ def test_an_absent_implementation_lists_those_present(implementation):
     )
 
 
-def test_use_applies_inside_its_block_and_nests():
+def test_use_applies_inside_its_block_and_nests() -> None:
     with infini.ops.use({"add": "native"}):
         assert infini.ops.explain("add", ONES, ONES)[0].reason == (
             "chosen by a selection in this thread"
@@ -75,16 +77,16 @@ def test_use_applies_inside_its_block_and_nests():
     assert infini.ops.explain("add", ONES, ONES)[0].reason == "the smallest active slot"
 
 
-def test_use_is_undone_by_an_exception():
+def test_use_is_undone_by_an_exception() -> None:
     with pytest.raises(KeyError), infini.ops.use({"add": "vllm"}):
         raise KeyError
     infini.ops.add(ONES, ONES)
 
 
-def test_use_belongs_to_its_thread():
+def test_use_belongs_to_its_thread() -> None:
     failures = []
 
-    def call():
+    def call() -> None:
         try:
             infini.ops.add(ONES, ONES)
         except NotImplementedError as error:
@@ -97,7 +99,7 @@ def test_use_belongs_to_its_thread():
     assert not failures
 
 
-def test_explain_checks_the_call_and_runs_nothing():
+def test_explain_checks_the_call_and_runs_nothing() -> None:
     out = np.zeros(3, np.float32)
     assert infini.ops.explain("add", ONES, ONES, out=out) == (
         infini.ops.Explanation(0, "native", True, "the smallest active slot"),
@@ -107,7 +109,7 @@ def test_explain_checks_the_call_and_runs_nothing():
         infini.ops.explain("add", ONES, np.ones(4, np.float32))
 
 
-def test_environment_chooses_implementations():
+def test_environment_chooses_implementations() -> None:
     result = run(
         "print(infini.ops.explain('add', x, x)[0].reason)", INFINI_OPS_IMPLEMENTATION="add=native"
     )
@@ -126,16 +128,14 @@ def test_environment_chooses_implementations():
         ("frob=1", "NotImplementedError: INFINI_OPS_IMPLEMENTATION: `frob` is no operator"),
     ],
 )
-def test_a_bad_environment_is_an_error_of_the_call(value, message):
+def test_a_bad_environment_is_an_error_of_the_call(value: Any, message: Any) -> None:
     result = run("infini.ops.add(x, x)", INFINI_OPS_IMPLEMENTATION=value)
     assert result.returncode == 1
     assert message in result.stderr
 
 
-def test_tracing_prints_one_json_object_per_call():
-    result = run(
-        "infini.ops.add(x, x); infini.ops.rms_norm(x)", INFINI_OPS_TRACE_CALLS="1"
-    )
+def test_tracing_prints_one_json_object_per_call() -> None:
+    result = run("infini.ops.add(x, x); infini.ops.rms_norm(x)", INFINI_OPS_TRACE_CALLS="1")
     calls = [json.loads(line) for line in result.stderr.splitlines()]
     assert [call["operator"] for call in calls] == ["add", "rms_norm"]
     assert calls[1]["implementation"] == "native"
@@ -146,7 +146,7 @@ def test_tracing_prints_one_json_object_per_call():
     }
 
 
-def test_nothing_is_printed_without_tracing():
+def test_nothing_is_printed_without_tracing() -> None:
     result = run("infini.ops.add(x, x)")
     assert (result.stdout, result.stderr) == ("", "")
 
@@ -156,7 +156,7 @@ def usable_instruction_sets() -> list[str]:
     return result.stderr.strip().rpartition("usable: ")[2].split(", ")
 
 
-def test_an_unknown_instruction_set_lists_the_usable_ones():
+def test_an_unknown_instruction_set_lists_the_usable_ones() -> None:
     result = run("infini.ops.add(x, x)", INFINI_OPS_CPU_ISA="mmx")
     assert "ValueError: INFINI_OPS_CPU_ISA on cpu: `mmx` is no instruction set of this build" in (
         result.stderr
@@ -164,11 +164,11 @@ def test_an_unknown_instruction_set_lists_the_usable_ones():
     assert "baseline" in usable_instruction_sets()
 
 
-def test_the_sweep_passes_with_every_instruction_set():
+def test_the_sweep_passes_with_every_instruction_set() -> None:
     pytest.importorskip("torch")
     for name in usable_instruction_sets():
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-        tests = os.path.dirname(__file__)
+        tests = Path(__file__).parent
         result = subprocess.run(
             [*command, tests, "-m", "smoke", "-k", "oracle or batch"],
             env={**os.environ, "INFINI_OPS_CPU_ISA": name},

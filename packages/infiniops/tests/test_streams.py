@@ -1,4 +1,5 @@
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def host(tensor: infini.ops.Tensor) -> np.ndarray:
 
 
 @pytest.fixture
-def task_delay():
+def task_delay() -> Any:
     """Makes sim tasks slow, so that an unordered read would see old values."""
     rt.sim.set_task_delay(2000)
     yield
@@ -28,7 +29,7 @@ def task_delay():
 
 
 @pytest.mark.smoke
-def test_work_on_one_stream_is_ordered(task_delay):
+def test_work_on_one_stream_is_ordered(task_delay: None) -> None:
     with rt.DeviceGuard(rt.Device("sim:0")):
         stream = rt.stream_create()
     a, b = on("sim:0", 1), on("sim:0", 2)
@@ -37,7 +38,7 @@ def test_work_on_one_stream_is_ordered(task_delay):
     assert (host(a) == 21).all()
 
 
-def test_a_call_on_sim_returns_before_its_work_is_done(task_delay):
+def test_a_call_on_sim_returns_before_its_work_is_done(task_delay: None) -> None:
     rt.sim.set_task_delay(500_000)
     with rt.DeviceGuard(rt.Device("sim:0")):
         stream = rt.stream_create()
@@ -50,7 +51,7 @@ def test_a_call_on_sim_returns_before_its_work_is_done(task_delay):
 
 
 @pytest.mark.parametrize("device", ["cpu", "sim:1"])
-def test_the_current_stream_is_the_default(device):
+def test_the_current_stream_is_the_default(device: Any) -> None:
     with rt.DeviceGuard(rt.Device(device)):
         stream = rt.stream_create()
         a = on(device, 1)
@@ -62,7 +63,7 @@ def test_the_current_stream_is_the_default(device):
         rt.graph_destroy(graph)
 
 
-def test_memory_may_be_dropped_while_its_work_is_queued(task_delay):
+def test_memory_may_be_dropped_while_its_work_is_queued(task_delay: None) -> None:
     a = on("sim:0", 1)
     for _ in range(20):
         a = infini.ops.add(a, on("sim:0", 1))
@@ -70,7 +71,7 @@ def test_memory_may_be_dropped_while_its_work_is_queued(task_delay):
 
 
 @pytest.mark.smoke
-def test_the_device_of_the_tensors_is_used_and_the_current_one_kept():
+def test_the_device_of_the_tensors_is_used_and_the_current_one_kept() -> None:
     before = (rt.selected_backend(), rt.get_device())
     result = infini.ops.add(on("sim:1", 1), on("sim:1", 2))
     assert result.device == "sim:1"
@@ -91,15 +92,17 @@ def test_the_device_of_the_tensors_is_used_and_the_current_one_kept():
         ("sim:0", "sim:1", "`other` is on sim:1, but the call is for sim:0"),
     ],
 )
-def test_mixed_devices_are_named(left, right, message):
+def test_mixed_devices_are_named(left: Any, right: Any, message: Any) -> None:
     with pytest.raises(ValueError) as error:
         infini.ops.add(on(left, 1), on(right, 1))
-    assert str(error.value) == f"add on {left if ':' in left else 'cpu:0'}: {message}; move all " + (
+    assert str(
+        error.value
+    ) == f"add on {left if ':' in left else 'cpu:0'}: {message}; move all " + (
         "tensors to one device"
     )
 
 
-def test_a_stream_of_another_device_is_refused():
+def test_a_stream_of_another_device_is_refused() -> None:
     with rt.DeviceGuard(rt.Device("sim:1")):
         stream = rt.stream_create()
     with pytest.raises(ValueError):
@@ -110,7 +113,7 @@ def test_a_stream_of_another_device_is_refused():
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("device", ["cpu", "sim:1"])
-def test_a_captured_call_is_replayed_without_dispatch(device):
+def test_a_captured_call_is_replayed_without_dispatch(device: Any) -> None:
     with rt.DeviceGuard(rt.Device(device)):
         stream = rt.stream_create()
         a, b = on(device, 1), on(device, 2)
@@ -140,7 +143,7 @@ def test_a_captured_call_is_replayed_without_dispatch(device):
         rt.stream_destroy(stream)
 
 
-def test_a_refused_call_leaves_a_capture_usable():
+def test_a_refused_call_leaves_a_capture_usable() -> None:
     with rt.DeviceGuard(rt.Device("cpu")):
         stream = rt.stream_create()
         a = on("cpu", 1)
@@ -155,7 +158,7 @@ def test_a_refused_call_leaves_a_capture_usable():
 
 
 @pytest.mark.parametrize("device", ["cpu", "sim"])
-def test_eight_threads_give_serial_results(device):
+def test_eight_threads_give_serial_results(device: Any) -> None:
     rng = np.random.default_rng(0)
     sizes = [(1 + i % 7, 16 + 8 * i, 5 + i) for i in range(16)]
     problems = [
@@ -167,7 +170,7 @@ def test_eight_threads_give_serial_results(device):
         for i, (m, k, n) in enumerate(sizes)
     ]
 
-    def solve(x, w, eps):
+    def solve(x: Any, w: Any, eps: Any) -> Any:
         if device == "cpu":
             return infini.ops.rms_norm(infini.ops.linear(x, w), eps=eps)
         there = []
@@ -179,7 +182,7 @@ def test_eight_threads_give_serial_results(device):
     expected = [infini.ops.rms_norm(infini.ops.linear(x, w), eps=eps) for x, w, eps in problems]
     failures = []
 
-    def work(first):
+    def work(first: Any) -> None:
         for step in range(200 if device == "cpu" else 8):
             index = (first + step) % len(problems)
             if not np.array_equal(solve(*problems[index]), expected[index]):
@@ -193,7 +196,7 @@ def test_eight_threads_give_serial_results(device):
     assert not failures
 
 
-def test_external_devices_are_unknown_until_they_are_bound():
+def test_external_devices_are_unknown_until_they_are_bound() -> None:
     infini.ops.bind_external_device("sim")
     infini.ops.bind_external_device(None)
     with pytest.raises(ValueError):

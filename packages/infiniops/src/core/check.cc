@@ -7,8 +7,7 @@
 namespace infini::ops::internal {
 namespace {
 
-[[noreturn]] void Throw(ErrorCode code, const char* op, Device device,
-                        const std::string& message) {
+[[noreturn]] void Throw(ErrorCode code, const char* op, Device device, const std::string& message) {
   throw Error(code, op, device.ToString(), message);
 }
 
@@ -22,8 +21,7 @@ std::string NumberText(double value) {
 
 }  // namespace
 
-void Sizes::AppendSlice(std::span<const std::int64_t> sizes, std::int64_t begin,
-                        std::int64_t end) {
+void Sizes::AppendSlice(std::span<const std::int64_t> sizes, std::int64_t begin, std::int64_t end) {
   const auto count = static_cast<std::int64_t>(sizes.size());
   if (begin < 0) begin = std::max<std::int64_t>(0, begin + count);
   if (end < 0) end += count;
@@ -56,17 +54,14 @@ void ThrowDtype(const char* op, NamedView argument, DtypeSet allowed) {
     list += rt::DataTypeName(static_cast<DataType>(i));
   }
   Throw(ErrorCode::kTypeMismatch, op, argument.view->device(),
-        Quoted(argument.name) + " has dtype " +
-            rt::DataTypeName(argument.view->dtype()) + "; expected one of " +
-            list);
+        Quoted(argument.name) + " has dtype " + rt::DataTypeName(argument.view->dtype()) +
+            "; expected one of " + list);
 }
 
 void ThrowDtypeLike(const char* op, NamedView argument, NamedView like) {
   Throw(ErrorCode::kTypeMismatch, op, argument.view->device(),
-        Quoted(argument.name) + " has dtype " +
-            rt::DataTypeName(argument.view->dtype()) + ", but " +
-            Quoted(like.name) + " has " +
-            rt::DataTypeName(like.view->dtype()) +
+        Quoted(argument.name) + " has dtype " + rt::DataTypeName(argument.view->dtype()) +
+            ", but " + Quoted(like.name) + " has " + rt::DataTypeName(like.view->dtype()) +
             "; there is no type promotion, so convert one of them");
 }
 
@@ -80,21 +75,18 @@ void ThrowRank(const char* op, NamedView argument, int least, int greatest) {
     expected = std::to_string(least) + " to " + std::to_string(greatest);
   }
   Throw(ErrorCode::kInvalidArgument, op, argument.view->device(),
-        Quoted(argument.name) + " has shape " +
-            ShapeText(argument.view->shape()) + "; expected a rank of " +
-            expected);
+        Quoted(argument.name) + " has shape " + ShapeText(argument.view->shape()) +
+            "; expected a rank of " + expected);
 }
 
-void ThrowShape(const char* op, NamedView argument,
-                std::span<const std::int64_t> expected, const char* rule) {
+void ThrowShape(const char* op, NamedView argument, std::span<const std::int64_t> expected,
+                const char* rule) {
   Throw(ErrorCode::kInvalidArgument, op, argument.view->device(),
-        Quoted(argument.name) + " has shape " +
-            ShapeText(argument.view->shape()) + "; expected " +
+        Quoted(argument.name) + " has shape " + ShapeText(argument.view->shape()) + "; expected " +
             ShapeText(expected) + " (" + rule + ")");
 }
 
-void CheckShape(const char* op, NamedView argument, const Sizes& expected,
-                const char* rule) {
+void CheckShape(const char* op, NamedView argument, const Sizes& expected, const char* rule) {
   const auto actual = argument.view->shape();
   const auto wanted = expected.span();
   bool fits = actual.size() == wanted.size();
@@ -104,8 +96,7 @@ void CheckShape(const char* op, NamedView argument, const Sizes& expected,
   if (!fits) ThrowShape(op, argument, wanted, rule);
 }
 
-Sizes BroadcastSizes(const char* op,
-                     std::initializer_list<NamedView> arguments) {
+Sizes BroadcastSizes(const char* op, std::initializer_list<NamedView> arguments) {
   const auto first = arguments.begin()->view->shape();
   bool alike = true;
   for (const NamedView& argument : arguments) {
@@ -131,8 +122,7 @@ Sizes BroadcastSizes(const char* op,
       const std::int64_t own = shape[dim - missing];
       if (chosen != nullptr && own != size) {
         Throw(ErrorCode::kInvalidArgument, op, argument.view->device(),
-              Quoted(chosen->name) + " of shape " +
-                  ShapeText(chosen->view->shape()) + " and " +
+              Quoted(chosen->name) + " of shape " + ShapeText(chosen->view->shape()) + " and " +
                   Quoted(argument.name) + " of shape " + ShapeText(shape) +
                   " do not broadcast: sizes " + std::to_string(size) + " and " +
                   std::to_string(own) + " must be equal, or one of them 1");
@@ -165,88 +155,75 @@ bool MayOverlap(const TensorView& a, const TensorView& b) {
   const auto* b_begin = static_cast<const std::byte*>(b.data());
   const std::int64_t a_bytes = a.nbytes();
   const std::int64_t b_bytes = b.nbytes();
-  return a_bytes != 0 && b_bytes != 0 && a_begin < b_begin + b_bytes &&
-         b_begin < a_begin + a_bytes;
+  return a_bytes != 0 && b_bytes != 0 && a_begin < b_begin + b_bytes && b_begin < a_begin + a_bytes;
 }
 
 }  // namespace
 
-void CheckOverlap(const char* op, NamedView output, NamedView input,
-                  bool may_be_same) {
+void CheckOverlap(const char* op, NamedView output, NamedView input, bool may_be_same) {
   if (!MayOverlap(*output.view, *input.view)) return;
   if (may_be_same && output.view->data() == input.view->data()) {
     // The same view, up to strides that no element uses.
     const auto shape = output.view->shape();
     bool same = std::ranges::equal(shape, input.view->shape());
     for (std::size_t i = 0; same && i < shape.size(); ++i) {
-      same = shape[i] == 1 ||
-             output.view->strides()[i] == input.view->strides()[i];
+      same = shape[i] == 1 || output.view->strides()[i] == input.view->strides()[i];
     }
     if (same) return;
   }
   Throw(ErrorCode::kInvalidArgument, op, output.view->device(),
-        Quoted(output.name) + " and " + Quoted(input.name) +
-            " share memory; " +
-            (may_be_same ? "they must be the same view or lie apart"
-                         : "they must lie apart") +
-            ", got " + output.view->ToString() + " and " +
-            input.view->ToString());
+        Quoted(output.name) + " and " + Quoted(input.name) + " share memory; " +
+            (may_be_same ? "they must be the same view or lie apart" : "they must lie apart") +
+            ", got " + output.view->ToString() + " and " + input.view->ToString());
 }
 
-void CheckScalar(const char* op, const char* name, const Scalar& value,
-                 NamedView like) {
+void CheckScalar(const char* op, const char* name, const Scalar& value, NamedView like) {
   const DataType dtype = like.view->dtype();
   const char* expected = nullptr;
   if (value.kind() == Scalar::Kind::kComplex && !rt::IsComplex(dtype)) {
     expected = "a real number";
-  } else if (!value.is_integral() &&
-             (rt::IsInteger(dtype) || dtype == DataType::kBool)) {
+  } else if (!value.is_integral() && (rt::IsInteger(dtype) || dtype == DataType::kBool)) {
     expected = "an integer";
   }
   if (expected == nullptr) return;
   const bool complex = value.kind() == Scalar::Kind::kComplex;
   Throw(ErrorCode::kTypeMismatch, op, like.view->device(),
-        Quoted(name) + " must be " + expected + ", since " +
-            Quoted(like.name) + " has dtype " + rt::DataTypeName(dtype) +
-            ", got " + NumberText(value.real()) +
+        Quoted(name) + " must be " + expected + ", since " + Quoted(like.name) + " has dtype " +
+            rt::DataTypeName(dtype) + ", got " + NumberText(value.real()) +
             (complex ? " + " + NumberText(value.imaginary()) + "j" : ""));
 }
 
 void CheckLeast(const char* op, const char* name, double value, double least) {
   if (value >= least) return;
-  throw Error(ErrorCode::kInvalidArgument, op, "",
-              Quoted(name) + " must be at least " + NumberText(least) +
-                  ", got " + NumberText(value));
+  throw Error(
+      ErrorCode::kInvalidArgument, op, "",
+      Quoted(name) + " must be at least " + NumberText(least) + ", got " + NumberText(value));
 }
 
 void CheckMadeFor(const char* op, Device device, const Context& context) {
   if (device == context.device) return;
   Throw(ErrorCode::kInvalidArgument, op, context.device,
-        "the operator was made for " + device.ToString() +
-            "; make another one for this device");
+        "the operator was made for " + device.ToString() + "; make another one for this device");
 }
 
 void CheckMadeLike(const char* op, const char* name, const TensorView& kept,
                    const TensorView& given) {
   if (std::ranges::equal(kept.shape(), given.shape()) &&
-      std::ranges::equal(kept.strides(), given.strides()) &&
-      kept.dtype() == given.dtype() && kept.device() == given.device()) {
+      std::ranges::equal(kept.strides(), given.strides()) && kept.dtype() == given.dtype() &&
+      kept.device() == given.device()) {
     return;
   }
   Throw(ErrorCode::kInvalidArgument, op, kept.device(),
-        Quoted(name) + " is " + given.ToString() +
-            ", but the operator was made for " + kept.ToString() +
-            "; make another one for this shape, dtype and device");
+        Quoted(name) + " is " + given.ToString() + ", but the operator was made for " +
+            kept.ToString() + "; make another one for this shape, dtype and device");
 }
 
-void CheckMadeLike(const char* op, const char* name,
-                   const std::optional<TensorView>& kept,
+void CheckMadeLike(const char* op, const char* name, const std::optional<TensorView>& kept,
                    const std::optional<TensorView>& given) {
   if (kept.has_value() != given.has_value()) {
     throw Error(ErrorCode::kInvalidArgument, op, "",
                 Quoted(name) + (given ? " is given" : " is absent") +
-                    ", but the operator was made " +
-                    (kept ? "with it" : "without it"));
+                    ", but the operator was made " + (kept ? "with it" : "without it"));
   }
   if (kept) CheckMadeLike(op, name, *kept, *given);
 }
@@ -256,8 +233,8 @@ Stream CheckStream(const char* op, const Context& context) {
   const Device device = rt::runtime::StreamDevice(context.stream);
   if (device != context.device) {
     Throw(ErrorCode::kInvalidArgument, op, context.device,
-          "the stream belongs to " + device.ToString() +
-              ", but the tensors are on " + context.device.ToString());
+          "the stream belongs to " + device.ToString() + ", but the tensors are on " +
+              context.device.ToString());
   }
   return context.stream;
 }

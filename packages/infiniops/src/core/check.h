@@ -36,14 +36,11 @@ class Sizes {
     ++count_;
   }
   /// Appends `sizes[begin:end]` with Python's meaning of negative indices.
-  void AppendSlice(std::span<const std::int64_t> sizes, std::int64_t begin,
-                   std::int64_t end);
+  void AppendSlice(std::span<const std::int64_t> sizes, std::int64_t begin, std::int64_t end);
   std::span<const std::int64_t> span() const noexcept {
     return {heap_.empty() ? inline_.data() : heap_.data(), count_};
   }
-  std::vector<std::int64_t> vector() const {
-    return {span().begin(), span().end()};
-  }
+  std::vector<std::int64_t> vector() const { return {span().begin(), span().end()}; }
 
  private:
   static constexpr std::size_t kInline = 16;
@@ -54,25 +51,17 @@ class Sizes {
 
 /// A set of element types as bits.
 using DtypeSet = std::uint32_t;
-constexpr DtypeSet DtypeBit(DataType dtype) {
-  return DtypeSet{1} << static_cast<int>(dtype);
-}
+constexpr DtypeSet DtypeBit(DataType dtype) { return DtypeSet{1} << static_cast<int>(dtype); }
 
-[[noreturn]] void ThrowDevice(const char* op, const Context& context,
-                              NamedView argument);
-[[noreturn]] void ThrowDtype(const char* op, NamedView argument,
-                             DtypeSet allowed);
-[[noreturn]] void ThrowDtypeLike(const char* op, NamedView argument,
-                                 NamedView like);
-[[noreturn]] void ThrowRank(const char* op, NamedView argument, int least,
-                            int greatest);
+[[noreturn]] void ThrowDevice(const char* op, const Context& context, NamedView argument);
+[[noreturn]] void ThrowDtype(const char* op, NamedView argument, DtypeSet allowed);
+[[noreturn]] void ThrowDtypeLike(const char* op, NamedView argument, NamedView like);
+[[noreturn]] void ThrowRank(const char* op, NamedView argument, int least, int greatest);
 [[noreturn]] void ThrowShape(const char* op, NamedView argument,
-                             std::span<const std::int64_t> expected,
-                             const char* rule);
+                             std::span<const std::int64_t> expected, const char* rule);
 
 /// Every tensor is on the context's device.
-inline void CheckDevice(const char* op, const Context& context,
-                        NamedView argument) {
+inline void CheckDevice(const char* op, const Context& context, NamedView argument) {
   if (argument.view->device() != context.device) {
     ThrowDevice(op, context, argument);
   }
@@ -91,8 +80,7 @@ inline void CheckDtypeLike(const char* op, NamedView argument, NamedView like) {
 }
 
 /// `greatest` -1 means no bound.
-inline void CheckRank(const char* op, NamedView argument, int least,
-                      int greatest) {
+inline void CheckRank(const char* op, NamedView argument, int least, int greatest) {
   const int rank = argument.view->rank();
   if (rank < least || (greatest >= 0 && rank > greatest)) {
     ThrowRank(op, argument, least, greatest);
@@ -101,25 +89,21 @@ inline void CheckRank(const char* op, NamedView argument, int least,
 
 /// The shape of `argument` is `expected`, where -1 fits any size. `rule` is the
 /// declaration's text.
-void CheckShape(const char* op, NamedView argument, const Sizes& expected,
-                const char* rule);
+void CheckShape(const char* op, NamedView argument, const Sizes& expected, const char* rule);
 
 /// Returns the shape that `arguments` broadcast to: sizes are compared from the
 /// last dimension backwards and must be equal or 1.
-Sizes BroadcastSizes(const char* op,
-                     std::initializer_list<NamedView> arguments);
+Sizes BroadcastSizes(const char* op, std::initializer_list<NamedView> arguments);
 
 /// Different indices of an output must not share an address.
 void CheckOutput(const char* op, NamedView output);
 
 /// `output` and `input` share no byte; with `may_be_same` they may also be the
 /// very same view.
-void CheckOverlap(const char* op, NamedView output, NamedView input,
-                  bool may_be_same);
+void CheckOverlap(const char* op, NamedView output, NamedView input, bool may_be_same);
 
 /// `value` fits the kind of `like`'s element type.
-void CheckScalar(const char* op, const char* name, const Scalar& value,
-                 NamedView like);
+void CheckScalar(const char* op, const char* name, const Scalar& value, NamedView like);
 
 /// `value` is at least `least` (and not NaN).
 void CheckLeast(const char* op, const char* name, double value, double least);
@@ -130,8 +114,7 @@ void CheckMadeFor(const char* op, Device device, const Context& context);
 /// `given` may replace `kept`: same shape, strides, element type and device.
 void CheckMadeLike(const char* op, const char* name, const TensorView& kept,
                    const TensorView& given);
-void CheckMadeLike(const char* op, const char* name,
-                   const std::optional<TensorView>& kept,
+void CheckMadeLike(const char* op, const char* name, const std::optional<TensorView>& kept,
                    const std::optional<TensorView>& given);
 
 /// The stream that the work goes to, checked to belong to the context's device,

@@ -54,11 +54,9 @@ std::string OperatorList() {
   return text;
 }
 
-[[noreturn]] void ThrowUnknownOperator(const char* function,
-                                       std::string_view name) {
+[[noreturn]] void ThrowUnknownOperator(const char* function, std::string_view name) {
   throw Error(ErrorCode::kNotSupported, function, "",
-              "`" + std::string(name) +
-                  "` is no operator of this build; it has " + OperatorList());
+              "`" + std::string(name) + "` is no operator of this build; it has " + OperatorList());
 }
 
 /// Reads "rms_norm=vllm,gemm=1"; `origin` is for messages.
@@ -70,11 +68,10 @@ Choices ReadChoices(const char* origin, std::string_view text) {
     const std::string_view item = rest.substr(0, comma);
     rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
     const std::size_t equals = item.find('=');
-    if (equals == std::string_view::npos || equals == 0 ||
-        equals + 1 == item.size()) {
-      throw Error(ErrorCode::kInvalidArgument, origin, "",
-                  "expected OPERATOR=IMPLEMENTATION, separated by commas, got `" +
-                      std::string(item) + "`");
+    if (equals == std::string_view::npos || equals == 0 || equals + 1 == item.size()) {
+      throw Error(
+          ErrorCode::kInvalidArgument, origin, "",
+          "expected OPERATOR=IMPLEMENTATION, separated by commas, got `" + std::string(item) + "`");
     }
     const std::string_view op = item.substr(0, equals);
     if (FindOperator(op) == nullptr) ThrowUnknownOperator(origin, op);
@@ -118,8 +115,7 @@ bool HasOverrides() {
 Request ResolveRequest(const char* op, const Context& context) {
   Request request;
   std::string choice;
-  for (const auto* frame = SelectionAccess::Innermost(); frame != nullptr;
-       frame = frame->outer) {
+  for (const auto* frame = SelectionAccess::Innermost(); frame != nullptr; frame = frame->outer) {
     request.fallback |= frame->fallback;
     if (!choice.empty()) continue;
     const auto found = frame->choices.find(std::string_view(op));
@@ -153,46 +149,39 @@ void ThrowNoImplementation(const char* op, Device device) {
 void ThrowAbsent(const char* op, Device device, const Request& request,
                  std::span<const ImplementationInfo> present) {
   throw Error(ErrorCode::kNotSupported, op, device.ToString(),
-              request.origin + " asks for slot " +
-                  std::to_string(request.slot.value_or(0)) +
+              request.origin + " asks for slot " + std::to_string(request.slot.value_or(0)) +
                   ", which is not active; active slots: " + List(present));
 }
 
-void ThrowUnsupported(const char* op, Device device,
-                      const ImplementationInfo& chosen,
-                      const std::string& reason,
-                      std::span<const ImplementationInfo> supporting) {
+void ThrowUnsupported(const char* op, Device device, const ImplementationInfo& chosen,
+                      const std::string& reason, std::span<const ImplementationInfo> supporting) {
   throw Error(ErrorCode::kNotSupported, op, device.ToString(),
-              "implementation " + std::to_string(chosen.slot) + " (" +
-                  chosen.name + ") does not run this call: " + reason +
+              "implementation " + std::to_string(chosen.slot) + " (" + chosen.name +
+                  ") does not run this call: " + reason +
                   "; implementations that do: " + List(supporting));
 }
 
 bool Tracing() noexcept {
   static const bool tracing = [] {
     const char* value = std::getenv(kTraceVariable);
-    return value != nullptr && *value != '\0' &&
-           std::string_view(value) != "0";
+    return value != nullptr && *value != '\0' && std::string_view(value) != "0";
   }();
   return tracing;
 }
 
-void Trace(const char* op, const Context& context,
-           const ImplementationInfo& chosen,
+void Trace(const char* op, const Context& context, const ImplementationInfo& chosen,
            std::initializer_list<NamedView> tensors) {
-  std::string line = "{\"operator\": " + JsonText(op) + ", \"device\": " +
-                     JsonText(context.device.ToString()) +
+  std::string line = "{\"operator\": " + JsonText(op) +
+                     ", \"device\": " + JsonText(context.device.ToString()) +
                      ", \"stream\": " + std::to_string(context.stream.id) +
                      ", \"slot\": " + std::to_string(chosen.slot) +
-                     ", \"implementation\": " + JsonText(chosen.name) +
-                     ", \"arguments\": {";
+                     ", \"implementation\": " + JsonText(chosen.name) + ", \"arguments\": {";
   bool first = true;
   for (const NamedView& tensor : tensors) {
     if (!first) line += ", ";
     first = false;
     line += JsonText(tensor.name) + ": " +
-            (tensor.view == nullptr ? "null"
-                                    : JsonText(tensor.view->ToString()));
+            (tensor.view == nullptr ? "null" : JsonText(tensor.view->ToString()));
   }
   line += "}}\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
@@ -209,8 +198,8 @@ std::span<const char* const> OperatorNames() noexcept {
   return names;
 }
 
-std::vector<ImplementationInfo> ActiveImplementations(
-    std::string_view operator_name, Device::Type type) {
+std::vector<ImplementationInfo> ActiveImplementations(std::string_view operator_name,
+                                                      Device::Type type) {
   const auto* record = internal::FindOperator(operator_name);
   if (record == nullptr) {
     internal::ThrowUnknownOperator("ActiveImplementations", operator_name);
@@ -218,20 +207,17 @@ std::vector<ImplementationInfo> ActiveImplementations(
   return record->implementations(type);
 }
 
-int FindImplementation(std::string_view operator_name, Device::Type type,
-                       std::string_view name) {
+int FindImplementation(std::string_view operator_name, Device::Type type, std::string_view name) {
   const auto present = ActiveImplementations(operator_name, type);
   int slot = -1;
-  const auto [end, error] =
-      std::from_chars(name.data(), name.data() + name.size(), slot);
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), slot);
   const bool decimal = error == std::errc() && end == name.data() + name.size();
   for (const ImplementationInfo& info : present) {
     if (decimal ? info.slot == slot : name == info.name) return info.slot;
   }
-  throw Error(ErrorCode::kNotSupported, operator_name,
-              rt::DeviceTypeName(type),
-              "there is no implementation `" + std::string(name) +
-                  "`; active: " + internal::List(present));
+  throw Error(
+      ErrorCode::kNotSupported, operator_name, rt::DeviceTypeName(type),
+      "there is no implementation `" + std::string(name) + "`; active: " + internal::List(present));
 }
 
 ScopedSelection::ScopedSelection(std::string_view choices, bool fallback)

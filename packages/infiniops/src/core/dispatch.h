@@ -43,8 +43,7 @@ struct Entry {
 /// Makes the row of the specialization `Implementation` in `slot`.
 template <class Implementation, typename... Arguments>
 constexpr Entry<Arguments...> MakeEntry(int slot) {
-  Entry<Arguments...> entry{
-      {slot, Implementation::kName}, &Implementation::Call, nullptr};
+  Entry<Arguments...> entry{{slot, Implementation::kName}, &Implementation::Call, nullptr};
   if constexpr (requires { &Implementation::Supports; }) {
     entry.supports = &Implementation::Supports;
   }
@@ -73,24 +72,21 @@ bool HasOverrides();
 Request ResolveRequest(const char* op, const Context& context);
 
 [[noreturn]] void ThrowNoImplementation(const char* op, Device device);
-[[noreturn]] void ThrowAbsent(const char* op, Device device,
-                              const Request& request,
+[[noreturn]] void ThrowAbsent(const char* op, Device device, const Request& request,
                               std::span<const ImplementationInfo> present);
-[[noreturn]] void ThrowUnsupported(
-    const char* op, Device device, const ImplementationInfo& chosen,
-    const std::string& reason, std::span<const ImplementationInfo> supporting);
+[[noreturn]] void ThrowUnsupported(const char* op, Device device, const ImplementationInfo& chosen,
+                                   const std::string& reason,
+                                   std::span<const ImplementationInfo> supporting);
 
 /// Whether INFINI_OPS_TRACE_CALLS is set.
 bool Tracing() noexcept;
 
 /// Writes one JSON object about a call to the standard error stream.
-void Trace(const char* op, const Context& context,
-           const ImplementationInfo& chosen,
+void Trace(const char* op, const Context& context, const ImplementationInfo& chosen,
            std::initializer_list<NamedView> tensors);
 
 template <typename... Arguments>
-std::vector<ImplementationInfo> Infos(
-    std::span<const Entry<Arguments...>> entries) {
+std::vector<ImplementationInfo> Infos(std::span<const Entry<Arguments...>> entries) {
   std::vector<ImplementationInfo> infos;
   for (const auto& entry : entries) infos.push_back(entry.info);
   return infos;
@@ -128,15 +124,14 @@ const Entry<Arguments...>& Choose(const char* op, const Context& context,
       supporting.push_back(entry.info);
     }
   }
-  ThrowUnsupported(op, context.device, chosen->info, support.reason(),
-                   supporting);
+  ThrowUnsupported(op, context.device, chosen->info, support.reason(), supporting);
 }
 
 /// Says of each implementation whether the call would run it, and why.
 template <typename... Arguments, typename... Actual>
-std::vector<ImplementationReport> Explain(
-    const char* op, const Context& context,
-    std::span<const Entry<Arguments...>> entries, const Actual&... arguments) {
+std::vector<ImplementationReport> Explain(const char* op, const Context& context,
+                                          std::span<const Entry<Arguments...>> entries,
+                                          const Actual&... arguments) {
   std::vector<ImplementationReport> reports;
   const Request request = ResolveRequest(op, context);
   if (request.slot) {
@@ -148,30 +143,24 @@ std::vector<ImplementationReport> Explain(
   }
   bool selected = false;
   for (const auto& entry : entries) {
-    const Support support = entry.supports == nullptr
-                                ? Support::Yes()
-                                : entry.supports(context, arguments...);
-    const bool asked = request.slot
-                           ? entry.info.slot == *request.slot
-                           : &entry == &entries.front();
+    const Support support =
+        entry.supports == nullptr ? Support::Yes() : entry.supports(context, arguments...);
+    const bool asked = request.slot ? entry.info.slot == *request.slot : &entry == &entries.front();
     ImplementationReport report{entry.info.slot, entry.info.name, false, {}};
     if (!support) {
       report.reason = support.reason();
     } else if (asked) {
       report.selected = selected = true;
-      report.reason = request.slot ? "chosen by " + request.origin
-                                   : "the smallest active slot";
+      report.reason = request.slot ? "chosen by " + request.origin : "the smallest active slot";
     } else {
-      report.reason = request.slot ? request.origin + " chose slot " +
-                                         std::to_string(*request.slot)
+      report.reason = request.slot ? request.origin + " chose slot " + std::to_string(*request.slot)
                                    : "a smaller slot is active";
     }
     reports.push_back(std::move(report));
   }
   if (!selected && request.fallback) {
     for (ImplementationReport& report : reports) {
-      const auto& entry = entries[static_cast<std::size_t>(
-          &report - reports.data())];
+      const auto& entry = entries[static_cast<std::size_t>(&report - reports.data())];
       if (entry.supports == nullptr || entry.supports(context, arguments...)) {
         report.selected = true;
         report.reason = "the first that supports the call (fallback)";

@@ -13,20 +13,14 @@ namespace {
 
 std::optional<Device::Type> external_device;  // guarded by the GIL
 
-std::string TypeName(nb::handle object) {
-  return Py_TYPE(object.ptr())->tp_name;
+std::string TypeName(nb::handle object) { return Py_TYPE(object.ptr())->tp_name; }
+
+[[noreturn]] void Refuse(const Call& call, const char* name, const std::string& what) {
+  throw Error(ErrorCode::kTypeMismatch, call.op(), "", "`" + std::string(name) + "` " + what);
 }
 
-[[noreturn]] void Refuse(const Call& call, const char* name,
-                         const std::string& what) {
-  throw Error(ErrorCode::kTypeMismatch, call.op(), "",
-              "`" + std::string(name) + "` " + what);
-}
-
-[[noreturn]] void RefuseValue(const Call& call, const char* name,
-                              const std::string& what) {
-  throw Error(ErrorCode::kInvalidArgument, call.op(), "",
-              "`" + std::string(name) + "` " + what);
+[[noreturn]] void RefuseValue(const Call& call, const char* name, const std::string& what) {
+  throw Error(ErrorCode::kInvalidArgument, call.op(), "", "`" + std::string(name) + "` " + what);
 }
 
 Device ToDevice(const Call& call, const char* name, dlpack::Device device) {
@@ -54,8 +48,7 @@ Device ToDevice(const Call& call, const char* name, dlpack::Device device) {
 std::optional<DataType> FromFormat(const char* format, std::int64_t size) {
   std::string_view text = format == nullptr ? "B" : format;
   if (!text.empty() && (text[0] == '@' || text[0] == '=')) text.remove_prefix(1);
-  if (!text.empty() && text[0] == '<' &&
-      std::endian::native == std::endian::little) {
+  if (!text.empty() && text[0] == '<' && std::endian::native == std::endian::little) {
     text.remove_prefix(1);
   }
   if (text == "?") return DataType::kBool;
@@ -81,12 +74,10 @@ std::optional<DataType> FromFormat(const char* format, std::int64_t size) {
     }
   };
   if (std::strchr("bhilqn", text[0]) != nullptr) {
-    return pick(DataType::kInt8, DataType::kInt16, DataType::kInt32,
-                DataType::kInt64);
+    return pick(DataType::kInt8, DataType::kInt16, DataType::kInt32, DataType::kInt64);
   }
   if (std::strchr("BHILQN", text[0]) != nullptr) {
-    return pick(DataType::kUInt8, DataType::kUInt16, DataType::kUInt32,
-                DataType::kUInt64);
+    return pick(DataType::kUInt8, DataType::kUInt16, DataType::kUInt32, DataType::kUInt64);
   }
   return std::nullopt;
 }
@@ -109,12 +100,9 @@ void SetAllocationError(void* context, const char* kind, const char* message) {
 
 }  // namespace
 
-void BindExternalDevice(std::optional<Device::Type> type) {
-  external_device = type;
-}
+void BindExternalDevice(std::optional<Device::Type> type) { external_device = type; }
 
-Call::Call(const char* op, nb::handle stream, nb::handle implementation,
-           nb::handle config)
+Call::Call(const char* op, nb::handle stream, nb::handle implementation, nb::handle config)
     : op_(op), stream_(stream), implementation_(implementation) {
   if (config.is_valid() && !config.is_none()) {
     throw Error(ErrorCode::kNotSupported, op, "",
@@ -128,13 +116,10 @@ Context Call::MakeContext() const {
   context.device = device_.value_or(Device());
   if (stream_.is_valid() && !stream_.is_none()) {
     // An InfiniRT stream is a number, or an object that carries it as `id`.
-    const nb::object id = PyLong_Check(stream_.ptr())
-                              ? nb::borrow(stream_)
-                              : nb::getattr(stream_, "id", nb::none());
+    const nb::object id =
+        PyLong_Check(stream_.ptr()) ? nb::borrow(stream_) : nb::getattr(stream_, "id", nb::none());
     if (!PyLong_Check(id.ptr())) {
-      Refuse(*this, "stream",
-             "must be an InfiniRT stream or its number, got " +
-                 TypeName(stream_));
+      Refuse(*this, "stream", "must be an InfiniRT stream or its number, got " + TypeName(stream_));
     }
     context.stream.id = PyLong_AsUnsignedLongLong(id.ptr());
     if (PyErr_Occurred() != nullptr) {
@@ -144,8 +129,7 @@ Context Call::MakeContext() const {
   }
   if (!implementation_.is_valid() || implementation_.is_none()) return context;
   std::string wanted;
-  if (PyLong_Check(implementation_.ptr()) &&
-      !PyBool_Check(implementation_.ptr())) {
+  if (PyLong_Check(implementation_.ptr()) && !PyBool_Check(implementation_.ptr())) {
     wanted = nb::cast<std::string>(nb::str(implementation_));
   } else if (PyUnicode_Check(implementation_.ptr())) {
     wanted = nb::cast<std::string>(implementation_);
@@ -153,8 +137,7 @@ Context Call::MakeContext() const {
     Refuse(*this, "implementation",
            "must be a slot number or a name, got " + TypeName(implementation_));
   }
-  context.implementation =
-      FindImplementation(op_, context.device.type(), wanted);
+  context.implementation = FindImplementation(op_, context.device.type(), wanted);
   return context;
 }
 
@@ -168,8 +151,7 @@ Array::~Array() {
   }
 }
 
-void Array::Read(Call& call, const char* name, nb::handle object,
-                 bool writable) {
+void Array::Read(Call& call, const char* name, nb::handle object, bool writable) {
   type_ = &RecordOf(Py_TYPE(object.ptr()));
   switch (type_->kind) {
     case TypeRecord::Kind::kExchange:
@@ -186,14 +168,12 @@ void Array::Read(Call& call, const char* name, nb::handle object,
       break;
     default:
       Refuse(call, name,
-             "must be a tensor (DLPack or the buffer protocol), got " +
-                 TypeName(object));
+             "must be a tensor (DLPack or the buffer protocol), got " + TypeName(object));
   }
   call.Note(*view_);
 }
 
-void Array::ReadExchange(const Call& call, const char* name, nb::handle object,
-                         bool writable) {
+void Array::ReadExchange(const Call& call, const char* name, nb::handle object, bool writable) {
   if (type_->is_torch_wrapper) {
     Refuse(call, name,
            "is a " + TypeName(object) +
@@ -204,18 +184,15 @@ void Array::ReadExchange(const Call& call, const char* name, nb::handle object,
   if (type_->exchange->export_view(object.ptr(), &tensor) != 0) {
     const std::string reason = TakePythonError();
     const char* oddity = type_->is_torch ? TorchOddity(object) : nullptr;
-    Refuse(call, name,
-           oddity != nullptr ? oddity : "cannot be read: " + reason);
+    Refuse(call, name, oddity != nullptr ? oddity : "cannot be read: " + reason);
   }
   SetView(call, name, tensor);
   if (!type_->is_torch) return;
   if (TorchIsNegative(object)) {
-    Refuse(call, name,
-           "is a lazily negated tensor; call resolve_neg() first");
+    Refuse(call, name, "is a lazily negated tensor; call resolve_neg() first");
   }
   if (rt::IsComplex(view_->dtype()) && TorchIsConjugate(object)) {
-    Refuse(call, name,
-           "is a lazily conjugated tensor; call resolve_conj() first");
+    Refuse(call, name, "is a lazily conjugated tensor; call resolve_conj() first");
   }
   if (writable && TorchRequiresGrad(object)) {
     RefuseValue(call, name,
@@ -224,23 +201,19 @@ void Array::ReadExchange(const Call& call, const char* name, nb::handle object,
   }
 }
 
-void Array::ReadBuffer(const Call& call, const char* name, nb::handle object,
-                       bool writable) {
+void Array::ReadBuffer(const Call& call, const char* name, nb::handle object, bool writable) {
   Py_buffer buffer;
   if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_RECORDS_RO) != 0) {
     Refuse(call, name, "cannot be read: " + TakePythonError());
   }
   buffer_ = buffer;
   if (writable && buffer.readonly != 0) {
-    RefuseValue(call, name,
-                "is read-only; pass an array that can be written");
+    RefuseValue(call, name, "is read-only; pass an array that can be written");
   }
-  const std::optional<DataType> dtype =
-      FromFormat(buffer.format, buffer.itemsize);
+  const std::optional<DataType> dtype = FromFormat(buffer.format, buffer.itemsize);
   if (!dtype) {
     Refuse(call, name,
-           "has elements of format `" +
-               std::string(buffer.format == nullptr ? "" : buffer.format) +
+           "has elements of format `" + std::string(buffer.format == nullptr ? "" : buffer.format) +
                "`, which no dtype stands for");
   }
   std::int64_t strides[PyBUF_MAX_NDIM];
@@ -249,8 +222,8 @@ void Array::ReadBuffer(const Call& call, const char* name, nb::handle object,
     if (bytes % buffer.itemsize != 0) {
       RefuseValue(call, name,
                   "has a stride of " + std::to_string(bytes) +
-                      " bytes, no multiple of its element's " +
-                      std::to_string(buffer.itemsize) + "; copy it first");
+                      " bytes, no multiple of its element's " + std::to_string(buffer.itemsize) +
+                      "; copy it first");
     }
     strides[dim] = bytes / buffer.itemsize;
   }
@@ -266,12 +239,10 @@ void Array::ReadBuffer(const Call& call, const char* name, nb::handle object,
   SetView(call, name, tensor);
 }
 
-void Array::ReadDlpack(const Call& call, const char* name, nb::handle object,
-                       bool writable) {
+void Array::ReadDlpack(const Call& call, const char* name, nb::handle object, bool writable) {
   nb::object capsule;
   try {
-    capsule = object.attr("__dlpack__")(
-        nb::arg("max_version") = nb::make_tuple(1, 1));
+    capsule = object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 1));
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_TypeError)) {
       error.restore();
@@ -298,39 +269,33 @@ void Array::ReadDlpack(const Call& call, const char* name, nb::handle object,
     flags = managed_->flags;
     tensor = &managed_->tensor;
   } else if (PyCapsule_IsValid(capsule.ptr(), "dltensor")) {
-    old_managed_ = static_cast<dlpack::ManagedTensor*>(
-        PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+    old_managed_ =
+        static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
     PyCapsule_SetName(capsule.ptr(), "used_dltensor");
     tensor = &old_managed_->tensor;
   } else {
     Refuse(call, name, "has a `__dlpack__` that returns no DLPack capsule");
   }
   if (writable && (flags & dlpack::kReadOnly) != 0) {
-    RefuseValue(call, name,
-                "is read-only; pass an array that can be written");
+    RefuseValue(call, name, "is read-only; pass an array that can be written");
   }
   if (writable && (flags & dlpack::kCopied) != 0) {
-    RefuseValue(call, name,
-                "exports only a copy of itself, so it cannot be written");
+    RefuseValue(call, name, "exports only a copy of itself, so it cannot be written");
   }
   SetView(call, name, *tensor);
 }
 
-void Array::SetView(const Call& call, const char* name,
-                    const dlpack::Tensor& tensor) {
-  const std::optional<DataType> dtype = rt::FromDlpack(
-      {tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes});
+void Array::SetView(const Call& call, const char* name, const dlpack::Tensor& tensor) {
+  const std::optional<DataType> dtype =
+      rt::FromDlpack({tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes});
   if (!dtype) {
     Refuse(call, name,
-           "has elements of DLPack's type (code " +
-               std::to_string(tensor.dtype.code) + ", bits " +
-               std::to_string(tensor.dtype.bits) + ", lanes " +
-               std::to_string(tensor.dtype.lanes) +
+           "has elements of DLPack's type (code " + std::to_string(tensor.dtype.code) + ", bits " +
+               std::to_string(tensor.dtype.bits) + ", lanes " + std::to_string(tensor.dtype.lanes) +
                "), which InfiniRT does not have");
   }
   const Device device = ToDevice(call, name, tensor.device);
-  const std::span<const std::int64_t> shape(
-      tensor.shape, static_cast<std::size_t>(tensor.rank));
+  const std::span<const std::int64_t> shape(tensor.shape, static_cast<std::size_t>(tensor.rank));
   auto* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   if (tensor.data == nullptr) {
     bool empty = false;
@@ -342,8 +307,7 @@ void Array::SetView(const Call& call, const char* name,
     }
     data = nullptr;
   }
-  const std::size_t alignment =
-      rt::DataTypeSize(*dtype) / (rt::IsComplex(*dtype) ? 2 : 1);
+  const std::size_t alignment = rt::DataTypeSize(*dtype) / (rt::IsComplex(*dtype) ? 2 : 1);
   if (std::bit_cast<std::uintptr_t>(data) % alignment != 0) {
     RefuseValue(call, name,
                 "lies at an address that is no multiple of its element's " +
@@ -352,9 +316,8 @@ void Array::SetView(const Call& call, const char* name,
   if (tensor.strides == nullptr) {
     view_.emplace(data, shape, *dtype, device);
   } else {
-    view_.emplace(data, shape,
-                  std::span<const std::int64_t>(tensor.strides, shape.size()),
-                  *dtype, device);
+    view_.emplace(data, shape, std::span<const std::int64_t>(tensor.strides, shape.size()), *dtype,
+                  device);
   }
 }
 
@@ -387,8 +350,8 @@ void Output::AllocateLike(const Array& input, const TensorSpec& spec) {
   } else if (library.is_numpy && numpy_name != nullptr) {
     nb::list shape;
     for (const std::int64_t size : spec.shape) shape.append(size);
-    object_ = nb::module_::import_("numpy").attr("empty")(
-        nb::tuple(shape), nb::arg("dtype") = numpy_name);
+    object_ = nb::module_::import_("numpy").attr("empty")(nb::tuple(shape),
+                                                          nb::arg("dtype") = numpy_name);
   } else {
     object_ = nb::cast(Tensor(spec, input.view().device()));
   }
@@ -428,12 +391,10 @@ double ReadDouble(const Call& call, const char* name, nb::handle object) {
   return scalar.real();
 }
 
-std::int64_t ReadInteger(const Call& call, const char* name,
-                         nb::handle object) {
+std::int64_t ReadInteger(const Call& call, const char* name, nb::handle object) {
   const Scalar scalar = ReadScalar(call, name, object);
   if (scalar.kind() != Scalar::Kind::kInteger) {
-    Refuse(call, name,
-           "must be an integer of at most 64 bits, got " + TypeName(object));
+    Refuse(call, name, "must be an integer of at most 64 bits, got " + TypeName(object));
   }
   return scalar.integer();
 }

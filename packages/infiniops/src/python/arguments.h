@@ -27,8 +27,7 @@ struct TypeRecord;
 /// that is not valid stands for an argument that was not given.
 class Call {
  public:
-  Call(const char* op, nb::handle stream, nb::handle implementation,
-       nb::handle config);
+  Call(const char* op, nb::handle stream, nb::handle implementation, nb::handle config);
 
   const char* op() const noexcept { return op_; }
 
@@ -92,14 +91,10 @@ class Array {
   std::optional<TensorView> view_;
 
  private:
-  void ReadExchange(const Call& call, const char* name, nb::handle object,
-                    bool writable);
-  void ReadBuffer(const Call& call, const char* name, nb::handle object,
-                  bool writable);
-  void ReadDlpack(const Call& call, const char* name, nb::handle object,
-                  bool writable);
-  void SetView(const Call& call, const char* name,
-               const dlpack::Tensor& tensor);
+  void ReadExchange(const Call& call, const char* name, nb::handle object, bool writable);
+  void ReadBuffer(const Call& call, const char* name, nb::handle object, bool writable);
+  void ReadDlpack(const Call& call, const char* name, nb::handle object, bool writable);
+  void SetView(const Call& call, const char* name, const dlpack::Tensor& tensor);
 
   const TypeRecord* type_ = nullptr;
   std::optional<Py_buffer> buffer_;
@@ -110,9 +105,7 @@ class Array {
 /// A required input.
 class Input : public Array {
  public:
-  Input(Call& call, const char* name, nb::handle object) {
-    Read(call, name, object, false);
-  }
+  Input(Call& call, const char* name, nb::handle object) { Read(call, name, object, false); }
 };
 
 /// An input that may be None.
@@ -127,8 +120,7 @@ class OptionalInput : public Array {
 /// An output: given, or made by the library of an input.
 class Output : public Array {
  public:
-  Output(Call& call, const char* name, nb::handle object)
-      : call_(call), name_(name) {
+  Output(Call& call, const char* name, nb::handle object) : call_(call), name_(name) {
     if (!object.is_valid() || object.is_none()) return;
     object_ = nb::borrow(object);
     Read(call, name, object, true);

@@ -71,15 +71,12 @@ struct ExchangeHeader {
 /// ones that take a Python object set a Python error otherwise.
 struct ExchangeApi {
   ExchangeHeader header;
-  int (*allocate)(Tensor* prototype, ManagedTensorVersioned** result,
-                  void* error_context,
-                  void (*set_error)(void* context, const char* kind,
-                                    const char* message));
+  int (*allocate)(Tensor* prototype, ManagedTensorVersioned** result, void* error_context,
+                  void (*set_error)(void* context, const char* kind, const char* message));
   int (*export_managed)(void* object, ManagedTensorVersioned** result);
   int (*import_managed)(ManagedTensorVersioned* tensor, void** object);
   int (*export_view)(void* object, Tensor* result);  // may be null
-  int (*current_stream)(std::int32_t device_type, std::int32_t device_index,
-                        void** stream);
+  int (*current_stream)(std::int32_t device_type, std::int32_t device_index, void** stream);
 };
 
 }  // namespace infini::ops::python::dlpack

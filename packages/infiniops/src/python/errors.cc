@@ -17,8 +17,7 @@ std::array<PyObject*, std::size(rt::kErrorCodes)> classes{};
 
 void RaiseError(const Error& error) noexcept {
   const auto index = static_cast<std::size_t>(error.code());
-  PyErr_SetString(index < classes.size() ? classes[index] : PyExc_RuntimeError,
-                  error.what());
+  PyErr_SetString(index < classes.size() ? classes[index] : PyExc_RuntimeError, error.what());
 }
 
 void RegisterErrors() {
@@ -27,14 +26,13 @@ void RegisterErrors() {
     classes[static_cast<std::size_t>(info.code)] =
         nb::object(builtins.attr(info.python_class)).release().ptr();
   }
-  nb::register_exception_translator(
-      [](const std::exception_ptr& exception, void*) {
-        try {
-          std::rethrow_exception(exception);
-        } catch (const Error& error) {
-          RaiseError(error);
-        }
-      });
+  nb::register_exception_translator([](const std::exception_ptr& exception, void*) {
+    try {
+      std::rethrow_exception(exception);
+    } catch (const Error& error) {
+      RaiseError(error);
+    }
+  });
 }
 
 }  // namespace infini::ops::python

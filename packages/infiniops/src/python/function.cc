@@ -14,8 +14,7 @@ namespace {
 }
 
 /// Index of the parameter called `name`; `count` when there is none.
-std::size_t Find(const Parameter* parameters, std::size_t count,
-                 PyObject* name) {
+std::size_t Find(const Parameter* parameters, std::size_t count, PyObject* name) {
   for (std::size_t i = 0; i < count; ++i) {
     if (parameters[i].interned == name) return i;  // names are mostly interned
   }
@@ -27,14 +26,11 @@ std::size_t Find(const Parameter* parameters, std::size_t count,
 
 }  // namespace
 
-void MatchArguments(const char* op, const Parameter* parameters,
-                    std::size_t count, std::size_t positional,
-                    const Given& given, nb::handle* values) {
+void MatchArguments(const char* op, const Parameter* parameters, std::size_t count,
+                    std::size_t positional, const Given& given, nb::handle* values) {
   if (given.positional > positional) {
-    Refuse(op, "takes at most " + std::to_string(positional) +
-                   " positional arguments, got " +
-                   std::to_string(given.positional) +
-                   "; give the others by name");
+    Refuse(op, "takes at most " + std::to_string(positional) + " positional arguments, got " +
+                   std::to_string(given.positional) + "; give the others by name");
   }
   for (std::size_t i = 0; i < given.positional; ++i) {
     values[i] = given.values[i];
@@ -49,15 +45,13 @@ void MatchArguments(const char* op, const Parameter* parameters,
         for (std::size_t i = 0; i < count; ++i) {
           known += (i == 0 ? "" : ", ") + std::string(parameters[i].name);
         }
-        Refuse(op, "has no argument `" + nb::cast<std::string>(nb::str(name)) +
-                       "`; it takes " + known);
+        Refuse(op,
+               "has no argument `" + nb::cast<std::string>(nb::str(name)) + "`; it takes " + known);
       }
       if (values[index].is_valid()) {
-        Refuse(op, "`" + std::string(parameters[index].name) +
-                       "` is given twice");
+        Refuse(op, "`" + std::string(parameters[index].name) + "` is given twice");
       }
-      values[index] =
-          given.values[given.positional + static_cast<std::size_t>(k)];
+      values[index] = given.values[given.positional + static_cast<std::size_t>(k)];
     }
   }
   for (std::size_t i = 0; i < count; ++i) {

@@ -32,9 +32,8 @@ namespace internal {
 
 /// Puts `given` in the order of `parameters`; what is not given stays invalid.
 /// Throws `Error` (type mismatch) for a call that does not fit.
-void MatchArguments(const char* op, const Parameter* parameters,
-                    std::size_t count, std::size_t positional,
-                    const Given& given, nb::handle* values);
+void MatchArguments(const char* op, const Parameter* parameters, std::size_t count,
+                    std::size_t positional, const Given& given, nb::handle* values);
 
 /// Interns the parameters' names.
 void InternNames(Parameter* parameters, std::size_t count);
@@ -49,16 +48,14 @@ void SetPythonError() noexcept;
 template <std::size_t kCount>
 class Signature {
  public:
-  Signature(const char* op, std::size_t positional,
-            const Parameter (&parameters)[kCount])
+  Signature(const char* op, std::size_t positional, const Parameter (&parameters)[kCount])
       : op_(op), positional_(positional) {
     for (std::size_t i = 0; i < kCount; ++i) parameters_[i] = parameters[i];
     internal::InternNames(parameters_, kCount);
   }
 
   void Match(const Given& given, nb::handle (&values)[kCount]) const {
-    internal::MatchArguments(op_, parameters_, kCount, positional_, given,
-                             values);
+    internal::MatchArguments(op_, parameters_, kCount, positional_, given, values);
   }
 
  private:
@@ -74,8 +71,7 @@ PyCFunction Method() {
   const Fast function = [](PyObject*, PyObject* const* values, Py_ssize_t count,
                            PyObject* keywords) -> PyObject* {
     try {
-      return kFunction(kExplain,
-                       {values, static_cast<std::size_t>(count), keywords})
+      return kFunction(kExplain, {values, static_cast<std::size_t>(count), keywords})
           .release()
           .ptr();
     } catch (...) {

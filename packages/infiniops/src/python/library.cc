@@ -23,9 +23,8 @@ bool IsSubclass(PyTypeObject* type, const char* module, const char* name) {
 }
 
 const dlpack::ExchangeApi* FindExchangeApi(PyTypeObject* type) {
-  const nb::object capsule = nb::getattr(
-      nb::handle(reinterpret_cast<PyObject*>(type)),
-      "__dlpack_c_exchange_api__", nb::none());
+  const nb::object capsule = nb::getattr(nb::handle(reinterpret_cast<PyObject*>(type)),
+                                         "__dlpack_c_exchange_api__", nb::none());
   if (!PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api")) return nullptr;
   auto* header = static_cast<dlpack::ExchangeHeader*>(
       PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
@@ -38,11 +37,9 @@ const dlpack::ExchangeApi* FindExchangeApi(PyTypeObject* type) {
 
 bool OverridesTorchDispatch(PyTypeObject* type) {
   const nb::object torch = ImportedModule("torch");
-  const nb::object plain =
-      nb::getattr(torch.attr("Tensor"), "__torch_dispatch__");
+  const nb::object plain = nb::getattr(torch.attr("Tensor"), "__torch_dispatch__");
   const nb::object own =
-      nb::getattr(nb::handle(reinterpret_cast<PyObject*>(type)),
-                  "__torch_dispatch__", nb::none());
+      nb::getattr(nb::handle(reinterpret_cast<PyObject*>(type)), "__torch_dispatch__", nb::none());
   return !own.is(plain);
 }
 
@@ -57,8 +54,7 @@ TypeRecord MakeRecord(PyTypeObject* type) {
     record.kind = TypeRecord::Kind::kExchange;
   } else if (nb::type_check(handle) && handle.is(nb::type<Tensor>())) {
     record.kind = TypeRecord::Kind::kOwn;
-  } else if (type->tp_as_buffer != nullptr &&
-             type->tp_as_buffer->bf_getbuffer != nullptr) {
+  } else if (type->tp_as_buffer != nullptr && type->tp_as_buffer->bf_getbuffer != nullptr) {
     record.kind = TypeRecord::Kind::kBuffer;
   } else if (nb::hasattr(handle, "__dlpack__")) {
     record.kind = TypeRecord::Kind::kDlpack;
@@ -71,15 +67,12 @@ TypeRecord MakeRecord(PyTypeObject* type) {
 class TorchFlag {
  public:
   explicit TorchFlag(const char* name) : name_(name) {
-    const nb::object descriptor =
-        nb::getattr(ImportedModule("torch").attr("Tensor"), name);
+    const nb::object descriptor = nb::getattr(ImportedModule("torch").attr("Tensor"), name);
     if (Py_IS_TYPE(descriptor.ptr(), &PyMethodDescr_Type)) {
-      const auto* method =
-          reinterpret_cast<PyMethodDescrObject*>(descriptor.ptr())->d_method;
+      const auto* method = reinterpret_cast<PyMethodDescrObject*>(descriptor.ptr())->d_method;
       if (method->ml_flags == METH_NOARGS) method_ = method->ml_meth;
     } else if (Py_IS_TYPE(descriptor.ptr(), &PyGetSetDescr_Type)) {
-      const auto* getset =
-          reinterpret_cast<PyGetSetDescrObject*>(descriptor.ptr())->d_getset;
+      const auto* getset = reinterpret_cast<PyGetSetDescrObject*>(descriptor.ptr())->d_getset;
       getter_ = getset->get;
       closure_ = getset->closure;
     }

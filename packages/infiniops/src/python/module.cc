@@ -61,19 +61,20 @@ void BindSelection(nb::module_& module) {
     for (const char* name : OperatorNames()) names.append(name);
     return nb::tuple(names);
   });
-  module.def("active_implementations",
-             [](const std::string& op, const std::string& device) {
-               std::vector<std::pair<int, std::string>> found;
-               for (const ImplementationInfo& info :
-                    ActiveImplementations(op, Device::Parse(device).type())) {
-                 found.emplace_back(info.slot, info.name);
-               }
-               return found;
-             });
-  module.def("bind_external_device", [](nb::handle type) {
-    if (type.is_none()) return BindExternalDevice(std::nullopt);
-    BindExternalDevice(Device::Parse(nb::cast<std::string>(type)).type());
-  }, nb::arg("type").none());
+  module.def("active_implementations", [](const std::string& op, const std::string& device) {
+    std::vector<std::pair<int, std::string>> found;
+    for (const ImplementationInfo& info : ActiveImplementations(op, Device::Parse(device).type())) {
+      found.emplace_back(info.slot, info.name);
+    }
+    return found;
+  });
+  module.def(
+      "bind_external_device",
+      [](nb::handle type) {
+        if (type.is_none()) return BindExternalDevice(std::nullopt);
+        BindExternalDevice(Device::Parse(nb::cast<std::string>(type)).type());
+      },
+      nb::arg("type").none());
 }
 
 }  // namespace

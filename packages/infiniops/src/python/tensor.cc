@@ -61,18 +61,15 @@ Tensor::Tensor(const TensorSpec& spec, Device device)
 }
 
 void Tensor::CopyFrom(const TensorView& source) {
-  if (source.dtype() != view_.dtype() ||
-      !std::ranges::equal(source.shape(), view_.shape()) ||
+  if (source.dtype() != view_.dtype() || !std::ranges::equal(source.shape(), view_.shape()) ||
       !source.is_contiguous() || source.device().type() != Device::Type::kCpu) {
     Refuse("Tensor.copy_from",
            "`source` is " + source.ToString() + "; expected a contiguous " +
-               TensorView(view_.data(), view_.shape(), view_.dtype(), Device())
-                   .ToString());
+               TensorView(view_.data(), view_.shape(), view_.dtype(), Device()).ToString());
   }
   const rt::DeviceGuard guard(view_.device());
   runtime::DeviceSynchronize();
-  runtime::Memcpy(view_.data(), source.data(),
-                  static_cast<std::size_t>(view_.nbytes()),
+  runtime::Memcpy(view_.data(), source.data(), static_cast<std::size_t>(view_.nbytes()),
                   rt::MemcpyKind::kHostToDevice);
 }
 
@@ -81,16 +78,14 @@ Tensor Tensor::ToCpu() const {
   Tensor copy({{shape.begin(), shape.end()}, view_.dtype()}, Device());
   const rt::DeviceGuard guard(view_.device());
   runtime::DeviceSynchronize();
-  runtime::Memcpy(copy.view_.data(), view_.data(),
-                  static_cast<std::size_t>(view_.nbytes()),
+  runtime::Memcpy(copy.view_.data(), view_.data(), static_cast<std::size_t>(view_.nbytes()),
                   rt::MemcpyKind::kDeviceToHost);
   return copy;
 }
 
 nb::object Tensor::ToDlpack() const {
   if (view_.device().type() != Device::Type::kCpu) {
-    PyErr_Format(PyExc_BufferError,
-                 "a tensor on %s cannot be exported; call to_cpu() first",
+    PyErr_Format(PyExc_BufferError, "a tensor on %s cannot be exported; call to_cpu() first",
                  view_.device().ToString().c_str());
     throw nb::python_error();
   }
@@ -110,34 +105,27 @@ nb::object Tensor::ToDlpack() const {
   managed.tensor.dtype = {dtype.code, dtype.bits, dtype.lanes};
   managed.tensor.shape = owned->shape.data();
   managed.tensor.strides = owned->strides.data();
-  PyObject* capsule =
-      PyCapsule_New(&managed, "dltensor_versioned", &DeleteCapsule);
+  PyObject* capsule = PyCapsule_New(&managed, "dltensor_versioned", &DeleteCapsule);
   if (capsule == nullptr) throw nb::python_error();
   owned.release();  // the capsule's, or its consumer's
   return nb::steal(capsule);
 }
 
 void BindTensor(nb::module_& module) {
-  nb::class_<Tensor>(module, "Tensor",
-                     "A contiguous tensor in memory of any device.")
+  nb::class_<Tensor>(module, "Tensor", "A contiguous tensor in memory of any device.")
       .def_prop_ro("shape", &ShapeOf, "Size of each dimension.")
       .def_prop_ro(
-          "dtype",
-          [](const Tensor& self) { return rt::DataTypeName(self.view().dtype()); },
+          "dtype", [](const Tensor& self) { return rt::DataTypeName(self.view().dtype()); },
           "Name of the element type.")
       .def_prop_ro(
-          "device",
-          [](const Tensor& self) { return self.view().device().ToString(); },
+          "device", [](const Tensor& self) { return self.view().device().ToString(); },
           "Device that holds the elements, as \"sim:0\".")
       .def_prop_ro(
           "data_pointer",
-          [](const Tensor& self) {
-            return reinterpret_cast<std::uintptr_t>(self.view().data());
-          },
+          [](const Tensor& self) { return reinterpret_cast<std::uintptr_t>(self.view().data()); },
           "Address of the first element.")
       .def(
-          "copy_from",
-          [](Tensor& self, nb::handle source) { CopyFromObject(source, self); },
+          "copy_from", [](Tensor& self, nb::handle source) { CopyFromObject(source, self); },
           nb::arg("source"),
           "Copy a contiguous host array of the same shape and dtype here, after "
           "all queued work of the device.")
@@ -151,27 +139,23 @@ void BindTensor(nb::module_& module) {
           "what that work raised.")
       .def(
           "__dlpack__",
-          [](const Tensor& self, nb::handle, nb::handle, nb::handle,
-             nb::handle) { return self.ToDlpack(); },
+          [](const Tensor& self, nb::handle, nb::handle, nb::handle, nb::handle) {
+            return self.ToDlpack();
+          },
           nb::kw_only(), nb::arg("stream").none() = nb::none(),
-          nb::arg("max_version").none() = nb::none(),
-          nb::arg("dl_device").none() = nb::none(),
+          nb::arg("max_version").none() = nb::none(), nb::arg("dl_device").none() = nb::none(),
           nb::arg("copy").none() = nb::none())
       .def("__dlpack_device__",
-           [](const Tensor&) {
-             return nb::make_tuple(static_cast<int>(dlpack::kCpu), 0);
-           })
-      .def("__repr__", [](const Tensor& self) {
-        return "infini.ops.Tensor(" + self.view().ToString() + ")";
-      });
+           [](const Tensor&) { return nb::make_tuple(static_cast<int>(dlpack::kCpu), 0); })
+      .def("__repr__",
+           [](const Tensor& self) { return "infini.ops.Tensor(" + self.view().ToString() + ")"; });
   module.def(
       "empty",
       [](const std::vector<std::int64_t>& shape, const std::string& dtype,
          const std::string& device) {
         return Tensor({shape, rt::ParseDataType(dtype)}, Device::Parse(device));
       },
-      nb::arg("shape"), nb::kw_only(), nb::arg("dtype") = "float32",
-      nb::arg("device") = "cpu",
+      nb::arg("shape"), nb::kw_only(), nb::arg("dtype") = "float32", nb::arg("device") = "cpu",
       "Make an uninitialised tensor. Raises ValueError for a negative size or "
       "an unknown device, TypeError for an unknown dtype, MemoryError.");
 }

@@ -5,9 +5,9 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-
 from codegen.generate import KERNEL_SETS, Options, generate, plan
 from codegen.selection import SelectionError
 from codegen.write import write_files
@@ -30,7 +30,7 @@ def files_of(options: Options) -> dict[str, str]:
     return generate(build, options.root)
 
 
-def test_every_output_mentions_every_operator():
+def test_every_output_mentions_every_operator() -> None:
     """One declaration reaches C++, Python, stubs, pages, the matrix, sweeps and benchmarks."""
     files = files_of(OPTIONS)
     for path in sorted((ROOT / "src" / "base").glob("*.yaml")):
@@ -49,7 +49,7 @@ def test_every_output_mentions_every_operator():
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "2", "random"])
-def test_output_is_the_same_for_every_hash_seed_and_locale(hash_seed, tmp_path):
+def test_output_is_the_same_for_every_hash_seed_and_locale(hash_seed: Any, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "codegen", "--root", str(ROOT), "--output", str(tmp_path)]
     command += ["--version", "0.1.0", "--rt-abi-version", "1", "--architecture", "x86_64"]
     command += ["--device", "cpu", "--device", "sim"]
@@ -63,12 +63,12 @@ def test_output_is_the_same_for_every_hash_seed_and_locale(hash_seed, tmp_path):
     assert written == files_of(OPTIONS)
 
 
-def test_no_output_mentions_a_path_of_this_machine():
+def test_no_output_mentions_a_path_of_this_machine() -> None:
     for name, text in files_of(OPTIONS).items():
         assert str(ROOT) not in text, name
 
 
-def test_only_what_changed_is_written_and_what_is_gone_is_removed(tmp_path):
+def test_only_what_changed_is_written_and_what_is_gone_is_removed(tmp_path: Path) -> None:
     files = {"a/x.txt": "1", "y.txt": "2"}
     assert write_files(tmp_path, files) == ("a/x.txt", "y.txt")
     before = (tmp_path / "y.txt").stat().st_mtime_ns
@@ -78,14 +78,14 @@ def test_only_what_changed_is_written_and_what_is_gone_is_removed(tmp_path):
     assert not (tmp_path / "a" / "x.txt").exists()
 
 
-def test_a_selection_leaves_no_trace_of_other_operators():
+def test_a_selection_leaves_no_trace_of_other_operators() -> None:
     files = files_of(replace(OPTIONS, ops="add"))
     assert "base/linear.cc" not in files
     assert "Linear" not in files["base/registry.cc"]
     assert list(json.loads(files["share/operators.json"])["operators"]) == ["add"]
 
 
-def test_a_slot_that_no_implementation_has_is_an_error(tmp_path):
+def test_a_slot_that_no_implementation_has_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "ops.json"
     path.write_text('{"add": {"implementations": [0, 8]}}')
     with pytest.raises(SelectionError) as error:
@@ -96,18 +96,18 @@ def test_a_slot_that_no_implementation_has_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("architecture", [*KERNEL_SETS, "riscv64"])
-def test_kernels_are_compiled_for_the_sets_of_the_architecture(architecture):
+def test_kernels_are_compiled_for_the_sets_of_the_architecture(architecture: Any) -> None:
     files = files_of(replace(OPTIONS, architecture=architecture))
     sets = {name.split(".")[1] for name in files if name.startswith("kernels/linear.")}
     assert sets == set(KERNEL_SETS.get(architecture, ("baseline",)))
 
 
-def test_a_build_without_sim_lists_the_cpu_alone():
+def test_a_build_without_sim_lists_the_cpu_alone() -> None:
     document = json.loads(files_of(replace(OPTIONS, devices=("cpu",)))["share/operators.json"])
     assert list(document["operators"]["add"]["implementations"]) == ["cpu"]
 
 
-def test_mistakes_are_one_line_on_standard_error(tmp_path):
+def test_mistakes_are_one_line_on_standard_error(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "codegen", "--root", str(ROOT), "--output", str(tmp_path)]
     command += ["--version", "1", "--rt-abi-version", "1", "--architecture", "x86_64", "--ops=nope"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -117,7 +117,7 @@ def test_mistakes_are_one_line_on_standard_error(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_two_hundred_operators_take_below_three_seconds(tmp_path):
+def test_two_hundred_operators_take_below_three_seconds(tmp_path: Path) -> None:
     """Measured as a count of processor time, which other programs do not change."""
     base = tmp_path / "src" / "base"
     base.mkdir(parents=True)

@@ -1,7 +1,7 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
-
 from codegen.document import DeclarationError
 from codegen.implementations import find_implementations
 from codegen.read import read_declaration
@@ -17,7 +17,7 @@ def header(slot: int, name: str = "native", operator: str = "Add", device: str =
     )
 
 
-def find(folder: Path, files: dict[str, str]):
+def find(folder: Path, files: dict[str, str]) -> Any:
     for name, text in files.items():
         path = folder / "native" / "cpu" / "ops" / "add" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -25,7 +25,7 @@ def find(folder: Path, files: dict[str, str]):
     return find_implementations(folder, [ADD], ["cpu"])
 
 
-def test_implementations_are_found_with_slot_name_and_kernels(tmp_path):
+def test_implementations_are_found_with_slot_name_and_kernels(tmp_path: Path) -> None:
     found = find(
         tmp_path,
         {
@@ -78,7 +78,7 @@ def test_implementations_are_found_with_slot_name_and_kernels(tmp_path):
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_headers_that_do_not_fit_are_named(files, message, tmp_path):
+def test_headers_that_do_not_fit_are_named(files: Any, message: Any, tmp_path: Path) -> None:
     folder = tmp_path / "native" / "cpu" / "ops" / "add"
     with pytest.raises(DeclarationError) as error:
         find(tmp_path, files)

@@ -6,7 +6,7 @@ from pathlib import Path
 SCRIPT = Path(__file__).parents[1] / "cpp" / "check_kernel_symbols.py"
 
 
-def test_shared_code_outside_the_namespace_is_found(tmp_path):
+def test_shared_code_outside_the_namespace_is_found(tmp_path: Path) -> None:
     spec = importlib.util.spec_from_file_location("check_kernel_symbols", SCRIPT)
     assert spec is not None
     assert spec.loader is not None

@@ -1,7 +1,7 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
-
 from codegen.declaration import Tolerance
 from codegen.document import DeclarationError
 from codegen.read import read_declaration
@@ -26,13 +26,13 @@ aten:
 """
 
 
-def read(folder: Path, text: str):
+def read(folder: Path, text: str) -> Any:
     path = folder / "scale.yaml"
     path.write_text(text)
     return read_declaration(path)
 
 
-def test_a_declaration_is_read_whole(tmp_path):
+def test_a_declaration_is_read_whole(tmp_path: Path) -> None:
     operator = read(tmp_path, GOOD)
     assert operator.class_name == "Scale"
     assert operator.dtypes == ("int32", "float16", "bfloat16", "float32", "float64")
@@ -77,8 +77,8 @@ MISTAKES = [
     (
         "numerics:",
         "colour: red\nnumerics:",
-        "13: colour: unknown key; allowed here: agrees_with, aten, attributes, details, group, inputs, "
-        "numerics, operator, outputs, schema, smoke, summary, tolerance",
+        "13: colour: unknown key; allowed here: agrees_with, aten, attributes, details, group, "
+        "inputs, numerics, operator, outputs, schema, smoke, summary, tolerance",
     ),
     ("numerics:", "schema: 1\nnumerics:", "13: schema: already given on line 1"),
     (
@@ -90,12 +90,12 @@ MISTAKES = [
         "dtype: [floating, int32]",
         "dtype: [floating, int33]",
         "7: inputs.input.dtype: `int33` is no dtype or class of dtypes; known: like INPUT, bool, "
-        "integer, floating, complex, bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, "
-        "float16, bfloat16, float32, float64, complex64, complex128",
+        "integer, floating, complex, bool, int8, int16, int32, int64, uint8, uint16, uint32, "
+        "uint64, float16, bfloat16, float32, float64, complex64, complex128",
     ),
     (
-        "dtype: like input, shape: \"[_",
-        "dtype: like other, shape: \"[_",
+        'dtype: like input, shape: "[_',
+        'dtype: like other, shape: "[_',
         "8: inputs.weight.dtype: `other` is no input before this argument",
     ),
     ("rank: 1..4", "rank: 4..1", "7: inputs.input.rank: no rank is at least 4 and at most 1"),
@@ -146,7 +146,11 @@ MISTAKES = [
         "floating: close",
         "14: tolerance.floating: expected `exact`, `N ulp` or {relative: R, absolute: A}",
     ),
-    ("floating: 2 ulp, ", "", "14: tolerance: no tolerance for float16, bfloat16, float32, float64"),
+    (
+        "floating: 2 ulp, ",
+        "",
+        "14: tolerance: no tolerance for float16, bfloat16, float32, float64",
+    ),
     (
         "floating: 2 ulp",
         "floating: 2 ulp, int8: exact",
@@ -162,7 +166,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("old", "new", "message"), MISTAKES, ids=lambda text: text[:24])
-def test_mistakes_name_file_line_and_key(old, new, message, tmp_path):
+def test_mistakes_name_file_line_and_key(old: Any, new: Any, message: Any, tmp_path: Path) -> None:
     assert old in GOOD
     with pytest.raises(DeclarationError) as error:
         read(tmp_path, GOOD.replace(old, new, 1))
@@ -178,7 +182,7 @@ def test_mistakes_name_file_line_and_key(old, new, message, tmp_path):
         (b"1: 2\n", "1: 1: keys must be text"),
     ],
 )
-def test_files_that_are_no_declaration_are_refused(data, message, tmp_path):
+def test_files_that_are_no_declaration_are_refused(data: Any, message: Any, tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_bytes(data)
     with pytest.raises(DeclarationError) as error:
@@ -186,7 +190,7 @@ def test_files_that_are_no_declaration_are_refused(data, message, tmp_path):
     assert str(error.value) == f"{path}:{message}"
 
 
-def test_bytes_that_are_not_utf8_are_refused(tmp_path):
+def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_bytes(b"a: \xff\n")
     with pytest.raises(DeclarationError, match="not UTF-8"):

@@ -1,5 +1,6 @@
-import pytest
+from typing import Any
 
+import pytest
 from codegen.shapes import evaluate_shape, parse_shape
 
 SHAPES = {"x": (2, 3, 4), "w": (5, 4), "row": (4,), "column": (3, 1)}
@@ -18,7 +19,7 @@ SHAPES = {"x": (2, 3, 4), "w": (5, 4), "row": (4,), "column": (3, 1)}
         ("broadcast(column, row)", (3, 4)),
     ],
 )
-def test_rules_give_shapes(text, result):
+def test_rules_give_shapes(text: Any, result: Any) -> None:
     assert evaluate_shape(parse_shape(text), SHAPES, free=9) == result
 
 
@@ -38,7 +39,7 @@ def test_rules_give_shapes(text, result):
         ("__import__('os')", "`__import__('os')` is not a shape rule"),
     ],
 )
-def test_other_text_is_refused(text, message):
+def test_other_text_is_refused(text: Any, message: Any) -> None:
     with pytest.raises(ValueError) as error:
         parse_shape(text)
     assert str(error.value) == message

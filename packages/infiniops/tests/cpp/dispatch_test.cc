@@ -20,8 +20,7 @@ struct EvenOnly {
   static constexpr char kName[] = "even";
   static void Call(const Context&, int) {}
   static Support Supports(const Context&, int value) {
-    return value % 2 == 0 ? Support::Yes()
-                          : Support::No(std::to_string(value) + " is odd");
+    return value % 2 == 0 ? Support::Yes() : Support::No(std::to_string(value) + " is odd");
   }
 };
 

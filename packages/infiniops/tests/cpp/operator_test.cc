@@ -57,8 +57,7 @@ void ErrorsNameWhatIsWrong() {
                "add on cpu:0: `input` of shape [2, 3] and `other` of shape [3, 2] do not "
                "broadcast: sizes 2 and 3 must be equal, or one of them 1");
   const TensorView there(a.data(), {6}, DataType::kFloat32, {Device::Type::kNvidia, 1});
-  CHECK_THROWS(Add::Call(kCpu, View(a, {6}), there, 1, View(out, {6})),
-               ErrorCode::kInvalidArgument,
+  CHECK_THROWS(Add::Call(kCpu, View(a, {6}), there, 1, View(out, {6})), ErrorCode::kInvalidArgument,
                "add on cpu:0: `other` is on nvidia:1, but the call is for cpu:0; move all "
                "tensors to one device");
   CHECK_THROWS(Add::Call({.device = there.device()}, there, there, 1, there),
@@ -145,15 +144,15 @@ void SelectionsAreScoped() {
                  "add on cpu: there is no implementation `missing`; active: 0 (native)");
   }
   CHECK_EQUAL(reason(), "the smallest active slot");
-  CHECK_THROWS(ScopedSelection("nothing=native"), ErrorCode::kNotSupported,
-               "ScopedSelection: `nothing` is no operator of this build; it has " +
-                   [] {
-                     std::string list;
-                     for (const char* name : OperatorNames()) {
-                       list += (list.empty() ? "" : ", ") + std::string(name);
-                     }
-                     return list;
-                   }());
+  CHECK_THROWS(
+      ScopedSelection("nothing=native"), ErrorCode::kNotSupported,
+      "ScopedSelection: `nothing` is no operator of this build; it has " + [] {
+        std::string list;
+        for (const char* name : OperatorNames()) {
+          list += (list.empty() ? "" : ", ") + std::string(name);
+        }
+        return list;
+      }());
 }
 
 void TheAbiVersionIsThatOfTheHeaders() {

@@ -77,8 +77,8 @@ TensorView View(const Context& context, float* data, std::initializer_list<std::
 void StridesReachTheDevice() {
   // Transposed, reversed, and a column that repeats, into a spaced output.
   BothDevicesAgree([](const Context& context, float* a, float* b, float* out) {
-    Add::Call(context, View(context, a, {4, 8}, {1, 4}), View(context, b + 31, {4, 8}, {-8, -1}),
-              1, View(context, out, {4, 8}, {16, 2}));
+    Add::Call(context, View(context, a, {4, 8}, {1, 4}), View(context, b + 31, {4, 8}, {-8, -1}), 1,
+              View(context, out, {4, 8}, {16, 2}));
     Add::Call(context, View(context, a + 3, {4, 8}, {4, 0}), View(context, b, {4, 8}, {8, 1}), 2,
               View(context, out + 1, {4, 8}, {16, 2}));
   });
@@ -86,8 +86,8 @@ void StridesReachTheDevice() {
 
 void RowsReachTheDevice() {
   BothDevicesAgree([](const Context& context, float* a, float* b, float* out) {
-    RmsNorm::Call(context, View(context, a + 63, {3, 5}, {-20, -3}),
-                  View(context, b, {5}, {2}), 1e-5, View(context, out, {3, 5}, {1, 3}));
+    RmsNorm::Call(context, View(context, a + 63, {3, 5}, {-20, -3}), View(context, b, {5}, {2}),
+                  1e-5, View(context, out, {3, 5}, {1, 3}));
   });
 }
 

@@ -39,8 +39,7 @@ std::vector<float> Solve(const Problem& problem, Stream stream) {
   std::vector<float> y(static_cast<std::size_t>(problem.rows * problem.columns));
   const Context context = {.stream = stream};
   const TensorView out(y.data(), {problem.rows, problem.columns}, DataType::kFloat32, Device());
-  Linear::Call(context,
-               {x.data(), {problem.rows, problem.inner}, DataType::kFloat32, Device()},
+  Linear::Call(context, {x.data(), {problem.rows, problem.inner}, DataType::kFloat32, Device()},
                {w.data(), {problem.columns, problem.inner}, DataType::kFloat32, Device()},
                std::nullopt, out);
   RmsNorm::Call(context, out, std::nullopt, problem.eps, out);

@@ -32,8 +32,7 @@ INFINI_OPS_EXPORT std::vector<ImplementationInfo> ActiveImplementations(
 
 /// Returns the slot of the implementation called `name`, which may also be the
 /// slot in decimal. Throws `Error` (not supported) that lists those present.
-INFINI_OPS_EXPORT int FindImplementation(std::string_view operator_name,
-                                         rt::Device::Type type,
+INFINI_OPS_EXPORT int FindImplementation(std::string_view operator_name, rt::Device::Type type,
                                          std::string_view name);
 
 /// What `Explain` says about one implementation.

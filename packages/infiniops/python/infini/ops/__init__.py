@@ -105,9 +105,7 @@ def explain(operator: str, *args: object, **kwargs: object) -> tuple[Explanation
     if function is None:
         known = ", ".join(operators())
         raise NotImplementedError(f"`{operator}` is no operator of this build; it has {known}")
-    return tuple(
-        Explanation(*report) for report in function(*args, **kwargs)
-    )
+    return tuple(Explanation(*report) for report in function(*args, **kwargs))
 
 
 def bind_external_device(device_type: str | None) -> None:
@@ -158,5 +156,5 @@ __all__ = [
 # The operators of this build.
 for _name in operators():
     globals()[_name] = getattr(_native, _name)
-    __all__ += [_name]  # noqa: PLE0604
+    __all__ += [_name]
 del _name

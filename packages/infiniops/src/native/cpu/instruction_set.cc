@@ -12,9 +12,9 @@ namespace {
 constexpr char kVariable[] = "INFINI_OPS_CPU_ISA";
 
 // Best first.
-constexpr InstructionSet kSets[] = {
-    InstructionSet::kAvx512Bf16, InstructionSet::kAvx512,
-    InstructionSet::kAvx2, InstructionSet::kNeon, InstructionSet::kBaseline};
+constexpr InstructionSet kSets[] = {InstructionSet::kAvx512Bf16, InstructionSet::kAvx512,
+                                    InstructionSet::kAvx2, InstructionSet::kNeon,
+                                    InstructionSet::kBaseline};
 
 InstructionSet Select() {
   const char* wanted = std::getenv(kVariable);
@@ -59,14 +59,11 @@ bool IsUsable(InstructionSet set) noexcept {
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
              __builtin_cpu_supports("f16c");
     case InstructionSet::kAvx512:
-      return IsUsable(InstructionSet::kAvx2) &&
-             __builtin_cpu_supports("avx512f") &&
-             __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512dq") &&
+      return IsUsable(InstructionSet::kAvx2) && __builtin_cpu_supports("avx512f") &&
+             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vl");
     case InstructionSet::kAvx512Bf16:
-      return IsUsable(InstructionSet::kAvx512) &&
-             __builtin_cpu_supports("avx512bf16");
+      return IsUsable(InstructionSet::kAvx512) && __builtin_cpu_supports("avx512bf16");
 #elif defined(__aarch64__)
     case InstructionSet::kNeon:
       return true;  // part of the architecture

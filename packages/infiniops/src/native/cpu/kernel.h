@@ -32,8 +32,7 @@
 #define INFINI_OPS_CPU_FOR_EACH_MATRIX_SET(F, Task) \
   INFINI_OPS_CPU_FOR_EACH_SET(F, Task) F(Task, avx512_bf16, kAvx512Bf16)
 #elif defined(__aarch64__)
-#define INFINI_OPS_CPU_FOR_EACH_SET(F, Task) \
-  F(Task, baseline, kBaseline) F(Task, neon, kNeon)
+#define INFINI_OPS_CPU_FOR_EACH_SET(F, Task) F(Task, baseline, kBaseline) F(Task, neon, kNeon)
 #define INFINI_OPS_CPU_FOR_EACH_MATRIX_SET INFINI_OPS_CPU_FOR_EACH_SET
 #else
 #define INFINI_OPS_CPU_FOR_EACH_SET(F, Task) F(Task, baseline, kBaseline)
@@ -51,8 +50,7 @@ void* Scratch(ScratchPurpose purpose, std::size_t bytes);
 
 #ifdef INFINI_OPS_CPU_ISA
 
-#define INFINI_OPS_CPU_KERNEL(Task) \
-  static_assert(std::is_trivially_copyable_v<Task>)
+#define INFINI_OPS_CPU_KERNEL(Task) static_assert(std::is_trivially_copyable_v<Task>)
 #define INFINI_OPS_CPU_MATRIX_KERNEL INFINI_OPS_CPU_KERNEL
 
 #else
@@ -69,8 +67,7 @@ struct Kernels;
 /// Queues the kernel of `task` on the context's stream.
 template <typename Task>
 void Launch(const Context& context, const Task& task) {
-  static const rt::HostFunction function =
-      Kernels<Task>::Find(ActiveInstructionSet());
+  static const rt::HostFunction function = Kernels<Task>::Find(ActiveInstructionSet());
   rt::runtime::LaunchHost(context.stream, function, &task, sizeof(task));
 }
 
@@ -80,8 +77,7 @@ inline void* TaskAddress(const TensorView& view) {
   const TensorView::ByteRange range = view.byte_range();
   if (range.begin == range.end) return nullptr;
   auto* begin = static_cast<std::byte*>(rt::runtime::TaskPointer(
-      view.device(), range.begin,
-      static_cast<std::size_t>(range.end - range.begin)));
+      view.device(), range.begin, static_cast<std::size_t>(range.end - range.begin)));
   return begin + (static_cast<const std::byte*>(view.data()) - range.begin);
 }
 
@@ -91,31 +87,27 @@ inline void* TaskAddress(const TensorView& view) {
   namespace set {                                       \
   void Run(const Task& task);                           \
   }
-#define INFINI_OPS_CPU_FIND_CASE(Task, set, constant)            \
-  case InstructionSet::constant:                                 \
-    return [](const void* task) {                                \
-      set::Run(*static_cast<const Task*>(task));                 \
-    };
-#define INFINI_OPS_CPU_DEFINE_KERNELS(Task, FOR_EACH)             \
-  FOR_EACH(INFINI_OPS_CPU_DECLARE_RUN, Task)                      \
-  template <>                                                     \
-  struct Kernels<Task> {                                          \
-    static rt::HostFunction Find(InstructionSet set) {            \
-      switch (set) {                                              \
-        FOR_EACH(INFINI_OPS_CPU_FIND_CASE, Task)                  \
-        default:                                                  \
-          return Find(set == InstructionSet::kAvx512Bf16          \
-                          ? InstructionSet::kAvx512               \
-                          : InstructionSet::kBaseline);           \
-      }                                                           \
-    }                                                             \
-  };                                                              \
+#define INFINI_OPS_CPU_FIND_CASE(Task, set, constant) \
+  case InstructionSet::constant:                      \
+    return [](const void* task) { set::Run(*static_cast<const Task*>(task)); };
+#define INFINI_OPS_CPU_DEFINE_KERNELS(Task, FOR_EACH)                                  \
+  FOR_EACH(INFINI_OPS_CPU_DECLARE_RUN, Task)                                           \
+  template <>                                                                          \
+  struct Kernels<Task> {                                                               \
+    static rt::HostFunction Find(InstructionSet set) {                                 \
+      switch (set) {                                                                   \
+        FOR_EACH(INFINI_OPS_CPU_FIND_CASE, Task)                                       \
+        default:                                                                       \
+          return Find(set == InstructionSet::kAvx512Bf16 ? InstructionSet::kAvx512     \
+                                                         : InstructionSet::kBaseline); \
+      }                                                                                \
+    }                                                                                  \
+  };                                                                                   \
   static_assert(std::is_trivially_copyable_v<Task>)
 
 /// Declares that `Run(const Task&)` is compiled for each instruction set. Use it
 /// in namespace infini::ops::cpu.
-#define INFINI_OPS_CPU_KERNEL(Task) \
-  INFINI_OPS_CPU_DEFINE_KERNELS(Task, INFINI_OPS_CPU_FOR_EACH_SET)
+#define INFINI_OPS_CPU_KERNEL(Task) INFINI_OPS_CPU_DEFINE_KERNELS(Task, INFINI_OPS_CPU_FOR_EACH_SET)
 
 /// The same with the sets that add instructions for matrix products.
 #define INFINI_OPS_CPU_MATRIX_KERNEL(Task) \

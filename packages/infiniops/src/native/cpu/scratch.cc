@@ -24,14 +24,12 @@ void* Scratch(ScratchPurpose purpose, std::size_t bytes) {
   thread_local Block blocks[2];
   Block& block = blocks[static_cast<int>(purpose)];
   if (block.bytes < bytes) {
-    const std::size_t rounded =
-        (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     block.bytes = 0;
     block.data.reset(std::aligned_alloc(kAlignment, rounded));
     if (block.data == nullptr) {
       throw Error(ErrorCode::kOutOfMemory, "Scratch", "cpu",
-                  "cannot allocate " + std::to_string(rounded) +
-                      " bytes of scratch memory");
+                  "cannot allocate " + std::to_string(rounded) + " bytes of scratch memory");
     }
     block.bytes = rounded;
   }

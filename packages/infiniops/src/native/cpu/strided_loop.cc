@@ -30,9 +30,8 @@ std::int64_t Magnitude(std::int64_t value) { return value < 0 ? -value : value; 
 
 namespace internal {
 
-void FillLoop(const char* op, const TensorView* const* views, int operands,
-              int* rank, std::int64_t* count, char** data, std::int64_t* sizes,
-              std::int64_t* strides) {
+void FillLoop(const char* op, const TensorView* const* views, int operands, int* rank,
+              std::int64_t* count, char** data, std::int64_t* sizes, std::int64_t* strides) {
   static_assert(kMaxOperands >= 4);
   const TensorView& output = *views[0];
   const auto shape = output.shape();
@@ -58,18 +57,14 @@ void FillLoop(const char* op, const TensorView* const* views, int operands,
     entry.size = shape[static_cast<std::size_t>(dim)];
     for (int i = 0; i < operands; ++i) {
       const int own = dim - (dims - views[i]->rank());
-      const bool repeats =
-          own < 0 || views[i]->shape()[static_cast<std::size_t>(own)] == 1;
+      const bool repeats = own < 0 || views[i]->shape()[static_cast<std::size_t>(own)] == 1;
       entry.strides[static_cast<std::size_t>(i)] =
-          repeats ? 0
-                  : views[i]->strides()[static_cast<std::size_t>(own)] *
-                        item[i];
+          repeats ? 0 : views[i]->strides()[static_cast<std::size_t>(own)] * item[i];
     }
   }
   // A stable insertion sort: the smallest output stride becomes the inner loop.
   for (int i = 1; i < used; ++i) {
-    for (int j = i; j > 0 && Magnitude(nest[j].strides[0]) <
-                                 Magnitude(nest[j - 1].strides[0]);
+    for (int j = i; j > 0 && Magnitude(nest[j].strides[0]) < Magnitude(nest[j - 1].strides[0]);
          --j) {
       std::swap(nest[j], nest[j - 1]);
     }
@@ -79,8 +74,8 @@ void FillLoop(const char* op, const TensorView* const* views, int operands,
     bool adjacent = joined > 0;
     for (int k = 0; adjacent && k < operands; ++k) {
       const auto operand = static_cast<std::size_t>(k);
-      adjacent = nest[i].strides[operand] ==
-                 nest[joined - 1].strides[operand] * nest[joined - 1].size;
+      adjacent =
+          nest[i].strides[operand] == nest[joined - 1].strides[operand] * nest[joined - 1].size;
     }
     if (adjacent) {
       nest[joined - 1].size *= nest[i].size;
@@ -115,8 +110,7 @@ Rows MakeRows(const char* op, const TensorView& view) {
     const std::int64_t size = shape[dim];
     rows.count *= size;
     if (size == 1) continue;
-    if (rows.rank > 0 &&
-        strides[dim] == rows.strides[rows.rank - 1] * rows.sizes[rows.rank - 1]) {
+    if (rows.rank > 0 && strides[dim] == rows.strides[rows.rank - 1] * rows.sizes[rows.rank - 1]) {
       rows.sizes[rows.rank - 1] *= size;
       continue;
     }

@@ -55,14 +55,12 @@ namespace internal {
 
 /// Whether `input` is contiguous and of the output's shape.
 inline bool IsAlike(const TensorView& output, const TensorView& input) {
-  return input.is_contiguous() &&
-         std::ranges::equal(output.shape(), input.shape());
+  return input.is_contiguous() && std::ranges::equal(output.shape(), input.shape());
 }
 
 /// Fills a loop nest; `views[0]` is the output, the others broadcast to it.
-void FillLoop(const char* op, const TensorView* const* views, int operands,
-              int* rank, std::int64_t* count, char** data, std::int64_t* sizes,
-              std::int64_t* strides);
+void FillLoop(const char* op, const TensorView* const* views, int operands, int* rank,
+              std::int64_t* count, char** data, std::int64_t* sizes, std::int64_t* strides);
 
 }  // namespace internal
 
@@ -70,8 +68,7 @@ void FillLoop(const char* op, const TensorView* const* views, int operands,
 /// are sorted by the output's strides and joined where all operands allow it.
 /// Throws `Error` (not supported) when more than `kMaxTaskRank` remain.
 template <typename... Inputs>
-auto MakeLoop(const char* op, const TensorView& output,
-              const Inputs&... inputs) {
+auto MakeLoop(const char* op, const TensorView& output, const Inputs&... inputs) {
   constexpr int kOperands = 1 + sizeof...(inputs);
   const TensorView* views[] = {&output, &inputs...};
   StridedLoop<kOperands> loop;
@@ -80,13 +77,12 @@ auto MakeLoop(const char* op, const TensorView& output,
     loop.count = loop.sizes[0] = output.numel();
     for (int i = 0; i < kOperands; ++i) {
       loop.data[i] = static_cast<char*>(TaskAddress(*views[i]));
-      loop.strides[0][i] =
-          static_cast<std::int64_t>(rt::DataTypeSize(views[i]->dtype()));
+      loop.strides[0][i] = static_cast<std::int64_t>(rt::DataTypeSize(views[i]->dtype()));
     }
     return loop;
   }
-  internal::FillLoop(op, views, kOperands, &loop.rank, &loop.count, loop.data,
-                     loop.sizes, &loop.strides[0][0]);
+  internal::FillLoop(op, views, kOperands, &loop.rank, &loop.count, loop.data, loop.sizes,
+                     &loop.strides[0][0]);
   return loop;
 }
 

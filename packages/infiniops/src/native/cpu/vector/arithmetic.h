@@ -12,22 +12,18 @@ namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 /// The unsigned type in which integers of type `T` wrap around without
 /// undefined behaviour.
 template <typename T>
-using Wrapping =
-    std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
+using Wrapping = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
 
 template <typename T>
 T Add(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<Wrapping<T>>(a) +
-                          static_cast<Wrapping<T>>(b));
+    return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
   } else {
     return a + b;
   }
 }
 
-inline Bool Add(Bool a, Bool b) {
-  return {static_cast<std::uint8_t>((a.byte | b.byte) != 0)};
-}
+inline Bool Add(Bool a, Bool b) { return {static_cast<std::uint8_t>((a.byte | b.byte) != 0)}; }
 
 template <typename Real>
 Complex<Real> Add(Complex<Real> a, Complex<Real> b) {
@@ -37,8 +33,7 @@ Complex<Real> Add(Complex<Real> a, Complex<Real> b) {
 template <typename T>
 T Multiply(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<Wrapping<T>>(a) *
-                          static_cast<Wrapping<T>>(b));
+    return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
   } else {
     return a * b;
   }

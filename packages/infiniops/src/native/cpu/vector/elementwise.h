@@ -24,41 +24,40 @@ inline constexpr std::int64_t kElementGrain = 32768;
 /// possibly on several threads; a run may be split anywhere.
 template <int kOperands, typename Row>
 void ForEachRun(const StridedLoop<kOperands>& loop, Row row) {
-  rt::ParallelFor(
-      loop.count, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
-        std::int64_t index[kMaxTaskRank];
-        char* pointers[kOperands];
-        for (int k = 0; k < kOperands; ++k) pointers[k] = loop.data[k];
-        std::int64_t rest = begin;
-        for (int dim = 0; dim < loop.rank; ++dim) {
-          index[dim] = rest % loop.sizes[dim];
-          rest /= loop.sizes[dim];
-          for (int k = 0; k < kOperands; ++k) {
-            pointers[k] += index[dim] * loop.strides[dim][k];
-          }
+  rt::ParallelFor(loop.count, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t index[kMaxTaskRank];
+    char* pointers[kOperands];
+    for (int k = 0; k < kOperands; ++k) pointers[k] = loop.data[k];
+    std::int64_t rest = begin;
+    for (int dim = 0; dim < loop.rank; ++dim) {
+      index[dim] = rest % loop.sizes[dim];
+      rest /= loop.sizes[dim];
+      for (int k = 0; k < kOperands; ++k) {
+        pointers[k] += index[dim] * loop.strides[dim][k];
+      }
+    }
+    while (begin < end) {
+      std::int64_t count = loop.sizes[0] - index[0];
+      if (count > end - begin) count = end - begin;
+      row(pointers, loop.strides[0], count);
+      begin += count;
+      // Carry into the outer dimensions, from the start of this run.
+      for (int k = 0; k < kOperands; ++k) {
+        pointers[k] -= index[0] * loop.strides[0][k];
+      }
+      index[0] = 0;
+      for (int dim = 1; dim < loop.rank; ++dim) {
+        for (int k = 0; k < kOperands; ++k) {
+          pointers[k] += loop.strides[dim][k];
         }
-        while (begin < end) {
-          std::int64_t count = loop.sizes[0] - index[0];
-          if (count > end - begin) count = end - begin;
-          row(pointers, loop.strides[0], count);
-          begin += count;
-          // Carry into the outer dimensions, from the start of this run.
-          for (int k = 0; k < kOperands; ++k) {
-            pointers[k] -= index[0] * loop.strides[0][k];
-          }
-          index[0] = 0;
-          for (int dim = 1; dim < loop.rank; ++dim) {
-            for (int k = 0; k < kOperands; ++k) {
-              pointers[k] += loop.strides[dim][k];
-            }
-            if (++index[dim] < loop.sizes[dim]) break;
-            for (int k = 0; k < kOperands; ++k) {
-              pointers[k] -= loop.sizes[dim] * loop.strides[dim][k];
-            }
-            index[dim] = 0;
-          }
+        if (++index[dim] < loop.sizes[dim]) break;
+        for (int k = 0; k < kOperands; ++k) {
+          pointers[k] -= loop.sizes[dim] * loop.strides[dim][k];
         }
-      });
+        index[dim] = 0;
+      }
+    }
+  });
 }
 
 /// Elements that a block of widened 16-bit floats holds.
@@ -67,8 +66,8 @@ inline constexpr std::int64_t kBlock = 256;
 /// One run of a function of two operands whose elements are stored and computed
 /// as `T`.
 template <typename T, typename Function>
-void BinaryRun(char* const* pointers, const std::int64_t* strides,
-               std::int64_t count, Function function) {
+void BinaryRun(char* const* pointers, const std::int64_t* strides, std::int64_t count,
+               Function function) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
   if (strides[0] == kSize && (strides[1] == kSize || strides[1] == 0) &&
       (strides[2] == kSize || strides[2] == 0)) {
@@ -98,8 +97,8 @@ void BinaryRun(char* const* pointers, const std::int64_t* strides,
   const char* a = pointers[1];
   const char* b = pointers[2];
   for (std::int64_t i = 0; i < count; ++i) {
-    *reinterpret_cast<T*>(out) = function(*reinterpret_cast<const T*>(a),
-                                          *reinterpret_cast<const T*>(b));
+    *reinterpret_cast<T*>(out) =
+        function(*reinterpret_cast<const T*>(a), *reinterpret_cast<const T*>(b));
     out += strides[0];
     a += strides[1];
     b += strides[2];
@@ -108,8 +107,7 @@ void BinaryRun(char* const* pointers, const std::int64_t* strides,
 
 /// Widens `count` elements, `stride` bytes apart.
 template <typename T>
-void Gather(const char* from, std::int64_t stride, std::int64_t count,
-            float* block) {
+void Gather(const char* from, std::int64_t stride, std::int64_t count, float* block) {
   if (stride == static_cast<std::int64_t>(sizeof(T))) {
     WidenBlock(reinterpret_cast<const T*>(from), block, count);
     return;
@@ -121,8 +119,7 @@ void Gather(const char* from, std::int64_t stride, std::int64_t count,
 
 /// Narrows `count` elements to places `stride` bytes apart.
 template <typename T>
-void Scatter(const float* block, std::int64_t count, char* to,
-             std::int64_t stride) {
+void Scatter(const float* block, std::int64_t count, char* to, std::int64_t stride) {
   if (stride == static_cast<std::int64_t>(sizeof(T))) {
     NarrowBlock(block, reinterpret_cast<T*>(to), count);
     return;
@@ -134,8 +131,8 @@ void Scatter(const float* block, std::int64_t count, char* to,
 
 /// The same for 16-bit floats, which are computed as float and rounded once.
 template <typename T, typename Function>
-void BinaryRunWidened(char* const* pointers, const std::int64_t* strides,
-                      std::int64_t count, Function function) {
+void BinaryRunWidened(char* const* pointers, const std::int64_t* strides, std::int64_t count,
+                      Function function) {
   alignas(64) float a[kBlock];
   alignas(64) float b[kBlock];
   for (std::int64_t begin = 0; begin < count; begin += kBlock) {
@@ -167,8 +164,7 @@ using Compute = typename ComputeType<T>::type;
 /// `T`; it takes and returns `Compute<T>`.
 template <typename T, typename Function>
 void RunBinary(const StridedLoop<3>& loop, Function function) {
-  ForEachRun(loop, [&](char* const* pointers, const std::int64_t* strides,
-                       std::int64_t count) {
+  ForEachRun(loop, [&](char* const* pointers, const std::int64_t* strides, std::int64_t count) {
     if constexpr (std::is_same_v<T, Compute<T>>) {
       BinaryRun<T>(pointers, strides, count, function);
     } else {

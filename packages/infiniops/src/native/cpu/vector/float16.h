@@ -27,17 +27,11 @@ struct BFloat16 {
   std::uint16_t bits;
 };
 
-inline std::uint32_t BitsOf(float value) {
-  return __builtin_bit_cast(std::uint32_t, value);
-}
+inline std::uint32_t BitsOf(float value) { return __builtin_bit_cast(std::uint32_t, value); }
 
-inline float FloatOf(std::uint32_t bits) {
-  return __builtin_bit_cast(float, bits);
-}
+inline float FloatOf(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
-inline float Widen(BFloat16 value) {
-  return FloatOf(static_cast<std::uint32_t>(value.bits) << 16);
-}
+inline float Widen(BFloat16 value) { return FloatOf(static_cast<std::uint32_t>(value.bits) << 16); }
 
 inline void Narrow(float value, BFloat16* result) {
   const std::uint32_t bits = BitsOf(value);
@@ -52,8 +46,7 @@ inline void Narrow(float value, BFloat16* result) {
 inline float Widen(Float16 value) { return _cvtsh_ss(value.bits); }
 
 inline void Narrow(float value, Float16* result) {
-  result->bits =
-      static_cast<std::uint16_t>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT));
+  result->bits = static_cast<std::uint16_t>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT));
 }
 
 #elif defined(__aarch64__)
@@ -63,15 +56,13 @@ inline float Widen(Float16 value) {
 }
 
 inline void Narrow(float value, Float16* result) {
-  result->bits =
-      __builtin_bit_cast(std::uint16_t, static_cast<__fp16>(value));
+  result->bits = __builtin_bit_cast(std::uint16_t, static_cast<__fp16>(value));
 }
 
 #else
 
 inline float Widen(Float16 value) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u)
-                             << 16;
+  const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
   const std::uint32_t exponent = (value.bits >> 10) & 0x1fu;
   const std::uint32_t fraction = value.bits & 0x3ffu;
   if (exponent == 0x1f) return FloatOf(sign | 0x7f800000u | (fraction << 13));
@@ -94,8 +85,7 @@ inline void Narrow(float value, Float16* result) {
     // Adding 0.5 aligns the last place with 2^-24 and rounds to even.
     narrow = BitsOf(FloatOf(magnitude) + 0.5f) - 0x3f000000u;
   } else {
-    narrow =
-        (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - (112u << 23)) >> 13;
+    narrow = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - (112u << 23)) >> 13;
   }
   result->bits = static_cast<std::uint16_t>(sign | narrow);
 }
@@ -103,36 +93,30 @@ inline void Narrow(float value, Float16* result) {
 #endif
 
 /// Widens `count` values, as many as fit at a time.
-inline void WidenBlock(const BFloat16* values, float* result,
-                       std::int64_t count) {
+inline void WidenBlock(const BFloat16* values, float* result, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) result[i] = Widen(values[i]);
 }
 
-inline void NarrowBlock(const float* values, BFloat16* result,
-                        std::int64_t count) {
+inline void NarrowBlock(const float* values, BFloat16* result, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) Narrow(values[i], result + i);
 }
 
-inline void WidenBlock(const Float16* values, float* result,
-                       std::int64_t count) {
+inline void WidenBlock(const Float16* values, float* result, std::int64_t count) {
   std::int64_t i = 0;
 #if defined(__F16C__)
   for (; i + 8 <= count; i += 8) {
-    const __m128i bits =
-        _mm_loadu_si128(reinterpret_cast<const __m128i*>(values + i));
+    const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values + i));
     _mm256_storeu_ps(result + i, _mm256_cvtph_ps(bits));
   }
 #endif
   for (; i < count; ++i) result[i] = Widen(values[i]);
 }
 
-inline void NarrowBlock(const float* values, Float16* result,
-                        std::int64_t count) {
+inline void NarrowBlock(const float* values, Float16* result, std::int64_t count) {
   std::int64_t i = 0;
 #if defined(__F16C__)
   for (; i + 8 <= count; i += 8) {
-    const __m128i bits = _mm256_cvtps_ph(_mm256_loadu_ps(values + i),
-                                         _MM_FROUND_TO_NEAREST_INT);
+    const __m128i bits = _mm256_cvtps_ph(_mm256_loadu_ps(values + i), _MM_FROUND_TO_NEAREST_INT);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(result + i), bits);
   }
 #endif

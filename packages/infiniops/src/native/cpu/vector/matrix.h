@@ -19,9 +19,7 @@ struct Dot {
   using Vector = Floats;
   static constexpr std::int64_t kStep = kLanes;
   static Vector Read(const T* values) { return Load(values); }
-  static Floats Add(Vector a, Vector b, Floats sum) {
-    return MultiplyAdd(a, b, sum);
-  }
+  static Floats Add(Vector a, Vector b, Floats sum) { return MultiplyAdd(a, b, sum); }
 };
 
 #if defined(__AVX512BF16__)
@@ -31,12 +29,9 @@ template <>
 struct Dot<BFloat16> {
   using Vector = __m512i;
   static constexpr std::int64_t kStep = 32;
-  static Vector Read(const BFloat16* values) {
-    return _mm512_loadu_si512(values);
-  }
+  static Vector Read(const BFloat16* values) { return _mm512_loadu_si512(values); }
   static Floats Add(Vector a, Vector b, Floats sum) {
-    return _mm512_dpbf16_ps(sum, __builtin_bit_cast(__m512bh, a),
-                            __builtin_bit_cast(__m512bh, b));
+    return _mm512_dpbf16_ps(sum, __builtin_bit_cast(__m512bh, a), __builtin_bit_cast(__m512bh, b));
   }
 };
 #endif
@@ -50,8 +45,7 @@ inline constexpr int kMaxTileRows = 3;
 
 /// Writes the dot products of `kRows` rows `x` with `kColumns` rows `w`.
 template <typename T, int kRows, int kColumns>
-void Tile(const T* const* x, const T* const* w, std::int64_t depth,
-          float (*result)[kColumns]) {
+void Tile(const T* const* x, const T* const* w, std::int64_t depth, float (*result)[kColumns]) {
   static_assert(kColumns % 4 == 0);
   using D = Dot<T>;
   Floats sums[kRows][kColumns] = {};
@@ -84,8 +78,7 @@ void Tile(const T* const* x, const T* const* w, std::int64_t depth,
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
     for (int j = 0; j < kColumns; j += 4) {
-      const FourFloats four = SumLanes(sums[i][j], sums[i][j + 1],
-                                       sums[i][j + 2], sums[i][j + 3]);
+      const FourFloats four = SumLanes(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
       std::memcpy(&result[i][j], &four, sizeof(four));
     }
   }

@@ -35,9 +35,7 @@ inline Floats Load(const float* values) {
   return result;
 }
 
-inline void Store(Floats value, float* target) {
-  std::memcpy(target, &value, sizeof(value));
-}
+inline void Store(Floats value, float* target) { std::memcpy(target, &value, sizeof(value)); }
 
 /// a * b + c, rounded once where the instruction set can.
 inline Floats MultiplyAdd(Floats a, Floats b, Floats c) {
@@ -55,15 +53,11 @@ inline Floats MultiplyAdd(Floats a, Floats b, Floats c) {
 /// Loads and widens `kLanes` values.
 inline Floats Load(const BFloat16* values) {
 #if defined(__AVX512F__)
-  const __m256i bits =
-      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values));
-  return _mm512_castsi512_ps(
-      _mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
 #elif defined(__AVX2__)
-  const __m128i bits =
-      _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
-  return _mm256_castsi256_ps(
-      _mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 #elif defined(__aarch64__)
   return vreinterpretq_f32_u32(
       vshll_n_u16(vld1_u16(reinterpret_cast<const std::uint16_t*>(values)), 16));
@@ -76,11 +70,9 @@ inline Floats Load(const BFloat16* values) {
 
 inline Floats Load(const Float16* values) {
 #if defined(__AVX512F__)
-  return _mm512_cvtph_ps(
-      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values)));
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(values)));
 #elif defined(__AVX2__)
-  return _mm256_cvtph_ps(
-      _mm_loadu_si128(reinterpret_cast<const __m128i*>(values)));
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values)));
 #else
   Floats result;
   for (int i = 0; i < kLanes; ++i) result[i] = Widen(values[i]);
@@ -95,29 +87,23 @@ inline FourFloats SumLanes(Floats a, Floats b, Floats c, Floats d) {
   const __m512 ab = _mm512_unpacklo_ps(a, b) + _mm512_unpackhi_ps(a, b);
   const __m512 cd = _mm512_unpacklo_ps(c, d) + _mm512_unpackhi_ps(c, d);
   const __m512 abcd =
-      _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab),
-                                          _mm512_castps_pd(cd))) +
-      _mm512_castpd_ps(
-          _mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd)));
-  const __m256 half =
-      _mm512_castps512_ps256(abcd) + _mm512_extractf32x8_ps(abcd, 1);
+      _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))) +
+      _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd)));
+  const __m256 half = _mm512_castps512_ps256(abcd) + _mm512_extractf32x8_ps(abcd, 1);
   return _mm256_castps256_ps128(half) + _mm256_extractf128_ps(half, 1);
 #elif defined(__AVX2__)
   const __m256 ab = _mm256_unpacklo_ps(a, b) + _mm256_unpackhi_ps(a, b);
   const __m256 cd = _mm256_unpacklo_ps(c, d) + _mm256_unpackhi_ps(c, d);
   const __m256 abcd =
-      _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(ab),
-                                          _mm256_castps_pd(cd))) +
-      _mm256_castpd_ps(
-          _mm256_unpackhi_pd(_mm256_castps_pd(ab), _mm256_castps_pd(cd)));
+      _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(ab), _mm256_castps_pd(cd))) +
+      _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(ab), _mm256_castps_pd(cd)));
   return _mm256_castps256_ps128(abcd) + _mm256_extractf128_ps(abcd, 1);
 #else
-  const Floats ab = __builtin_shufflevector(a, b, 0, 4, 1, 5) +
-                    __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const Floats cd = __builtin_shufflevector(c, d, 0, 4, 1, 5) +
-                    __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) +
-         __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+  const Floats ab =
+      __builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Floats cd =
+      __builtin_shufflevector(c, d, 0, 4, 1, 5) + __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
 #endif
 }
 

@@ -46,8 +46,7 @@ struct Alpha<Bool> {
 template <typename Real>
 struct Alpha<Complex<Real>> {
   static Complex<Real> Get(const AddTask& task) {
-    return {static_cast<Real>(task.alpha_real),
-            static_cast<Real>(task.alpha_imaginary)};
+    return {static_cast<Real>(task.alpha_real), static_cast<Real>(task.alpha_imaginary)};
   }
 };
 
@@ -58,9 +57,7 @@ void Run(const AddTask& task) {
       RunBinary<T>(task.loop, [](C a, C b) { return Add(a, b); });
     } else {
       const C alpha = Alpha<C>::Get(task);
-      RunBinary<T>(task.loop, [alpha](C a, C b) {
-        return Add(a, Multiply(alpha, b));
-      });
+      RunBinary<T>(task.loop, [alpha](C a, C b) { return Add(a, Multiply(alpha, b)); });
     }
   });
 }
@@ -77,9 +74,8 @@ template <>
 struct Operator<Add, Device::Type::kCpu, 0> {
   static constexpr char kName[] = "native";
 
-  static void Call(const Context& context, const TensorView& input,
-                   const TensorView& other, const Scalar& alpha,
-                   const TensorView& out) {
+  static void Call(const Context& context, const TensorView& input, const TensorView& other,
+                   const Scalar& alpha, const TensorView& out) {
     if (out.numel() == 0) return;
     const cpu::AddTask task = {
         .loop = cpu::MakeLoop(Add::kOperator, out, input, other),

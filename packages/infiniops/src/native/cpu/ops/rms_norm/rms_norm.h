@@ -36,20 +36,19 @@ inline constexpr std::int64_t kRowBlock = 1024;
 
 /// float64 is accumulated in itself, everything else in float32.
 template <typename T>
-using Accumulator =
-    std::conditional_t<std::is_same_v<T, double>, double, float>;
+using Accumulator = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 /// Returns `count` elements as accumulators: in place where they already are,
 /// else in `buffer`.
 template <typename T>
-const Accumulator<T>* ReadBlock(const T* values, std::int64_t stride,
-                                std::int64_t count, Accumulator<T>* buffer) {
+const Accumulator<T>* ReadBlock(const T* values, std::int64_t stride, std::int64_t count,
+                                Accumulator<T>* buffer) {
   if constexpr (std::is_same_v<T, Accumulator<T>>) {
     if (stride == 1) return values;
     for (std::int64_t i = 0; i < count; ++i) buffer[i] = values[i * stride];
   } else {
-    Gather<T>(reinterpret_cast<const char*>(values),
-              stride * static_cast<std::int64_t>(sizeof(T)), count, buffer);
+    Gather<T>(reinterpret_cast<const char*>(values), stride * static_cast<std::int64_t>(sizeof(T)),
+              count, buffer);
   }
   return buffer;
 }
@@ -85,8 +84,7 @@ double SumOfSquares(const Real* values, std::int64_t count) {
   for (int k = 0; i < count; i += kWidth, ++k) {
     Lanes value = {};
     const std::int64_t rest = count - i < kWidth ? count - i : kWidth;
-    std::memcpy(&value, values + i,
-                static_cast<std::size_t>(rest) * sizeof(Real));
+    std::memcpy(&value, values + i, static_cast<std::size_t>(rest) * sizeof(Real));
     sums[k] += value * value;
   }
   const Lanes sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
@@ -103,8 +101,7 @@ void NormalizeRow(const RmsNormTask& task, std::int64_t row) {
   const std::int64_t length = task.input.length;
   const std::int64_t in_stride = task.input.inner_stride;
   const std::int64_t out_stride = task.out.inner_stride;
-  const T* input =
-      reinterpret_cast<const T*>(task.input.data) + task.input.Offset(row);
+  const T* input = reinterpret_cast<const T*>(task.input.data) + task.input.Offset(row);
   T* out = reinterpret_cast<T*>(task.out.data) + task.out.Offset(row);
   const T* weight = reinterpret_cast<const T*>(task.weight);
   alignas(64) Real buffer[kRowBlock];
@@ -112,19 +109,15 @@ void NormalizeRow(const RmsNormTask& task, std::int64_t row) {
 
   double total = 0;
   for (std::int64_t begin = 0; begin < length; begin += kRowBlock) {
-    const std::int64_t count =
-        length - begin < kRowBlock ? length - begin : kRowBlock;
-    total += SumOfSquares(
-        ReadBlock(input + begin * in_stride, in_stride, count, buffer), count);
+    const std::int64_t count = length - begin < kRowBlock ? length - begin : kRowBlock;
+    total += SumOfSquares(ReadBlock(input + begin * in_stride, in_stride, count, buffer), count);
   }
   const double mean = total / static_cast<double>(length);
   const auto scale = static_cast<Real>(1 / std::sqrt(mean + task.eps));
 
   for (std::int64_t begin = 0; begin < length; begin += kRowBlock) {
-    const std::int64_t count =
-        length - begin < kRowBlock ? length - begin : kRowBlock;
-    const Real* values =
-        ReadBlock(input + begin * in_stride, in_stride, count, buffer);
+    const std::int64_t count = length - begin < kRowBlock ? length - begin : kRowBlock;
+    const Real* values = ReadBlock(input + begin * in_stride, in_stride, count, buffer);
     Real* results = buffer;
     if constexpr (std::is_same_v<T, Real>) {
       if (out_stride == 1) results = out + begin;
@@ -134,16 +127,14 @@ void NormalizeRow(const RmsNormTask& task, std::int64_t row) {
       for (std::int64_t i = 0; i < count; ++i) results[i] = values[i] * scale;
     } else {
       const Real* factor =
-          ReadBlock(weight + begin * task.weight_stride, task.weight_stride,
-                    count, factors);
+          ReadBlock(weight + begin * task.weight_stride, task.weight_stride, count, factors);
       INFINI_OPS_INDEPENDENT
       for (std::int64_t i = 0; i < count; ++i) {
         results[i] = values[i] * scale * factor[i];
       }
     }
     if constexpr (!std::is_same_v<T, Real>) {
-      Scatter<T>(results, count,
-                 reinterpret_cast<char*>(out + begin * out_stride),
+      Scatter<T>(results, count, reinterpret_cast<char*>(out + begin * out_stride),
                  out_stride * static_cast<std::int64_t>(sizeof(T)));
     } else if (out_stride != 1) {
       for (std::int64_t i = 0; i < count; ++i) {
@@ -156,8 +147,7 @@ void NormalizeRow(const RmsNormTask& task, std::int64_t row) {
 void Run(const RmsNormTask& task) {
   const std::int64_t per_thread = kElementGrain / 2 / task.input.length;
   VisitDtype(task.dtype, [&]<typename T>(Type<T>) {
-    if constexpr (std::is_same_v<Compute<T>, float> ||
-                  std::is_same_v<T, double>) {
+    if constexpr (std::is_same_v<Compute<T>, float> || std::is_same_v<T, double>) {
       rt::ParallelFor(task.input.count, per_thread > 0 ? per_thread : 1,
                       [&task](std::int64_t begin, std::int64_t end) {
                         for (std::int64_t row = begin; row < end; ++row) {
@@ -181,8 +171,7 @@ struct Operator<RmsNorm, Device::Type::kCpu, 0> {
   static constexpr char kName[] = "native";
 
   static void Call(const Context& context, const TensorView& input,
-                   const std::optional<TensorView>& weight, double eps,
-                   const TensorView& out) {
+                   const std::optional<TensorView>& weight, double eps, const TensorView& out) {
     if (out.numel() == 0) return;
     cpu::RmsNormTask task;
     task.input = cpu::MakeRows(RmsNorm::kOperator, input);
