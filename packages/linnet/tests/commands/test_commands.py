@@ -111,9 +111,8 @@ def test_fmt_leaves_files_with_errors_alone(source: Path) -> None:
 
 def test_spec_test_counts_its_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
-    page.write_text(
-        "# Title\n```linnet\nmodule m\n```\n\n```linnet\n// error: E1201\nmodule m\nconst A = b\n```\n"
-    )
+    accepted = "# Title\n```linnet\nmodule m\n```\n\n"
+    page.write_text(accepted + "```linnet\n// error: E1201\nmodule m\nconst A = b\n```\n")
     assert main(["spec-test", str(page)]) == 0
     assert capsys.readouterr().out == "2 passed, 0 failed\n"
     page.write_text("# Title\n```linnet\n// error: E2101\nmodule m\n```\n")

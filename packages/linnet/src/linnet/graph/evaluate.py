@@ -115,14 +115,13 @@ class Evaluator(LoopEvaluator):
             else:
                 assert param.default is not None
                 inner.values[param.value] = inner.run(param.default)[0]
-        path = (
-            instance.path if instance is not None else (self.instance.path if self.instance else "")
-        )
+        # A function without an instance works for the block whose code calls it.
+        inner.path = instance.path if instance is not None else self.path
         mark = Call(
             index=0,
             callee=definition.identity,
             kind="method" if definition.block is not None else definition.kind,
-            path=path,
+            path=inner.path,
             start=0,
             stop=0,
             generics={g.name: bound.get(g.key) for g in definition.generics},

@@ -63,6 +63,7 @@ class TensorEvaluator:
         self.fn = fn
         self.bound = bound
         self.instance = instance
+        self.path = instance.path if instance is not None else ""
         self.values: dict[int, Datum] = {}
         self.elements: ElementSteps | None = None
         if fn.instance is not None:
