@@ -1,0 +1,208 @@
+"""nm, readelf and c++filt, of GNU binutils or of LLVM: finding them, running them, reading them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import process
+from .diagnostics import ContractError, Problem
+
+SECONDS = 60.0
+NAMES = {
+    "nm": ("nm", "llvm-nm"),
+    "readelf": ("readelf", "llvm-readelf"),
+    "c++filt": ("c++filt", "llvm-cxxfilt"),
+}
+"""The tools, each with the names that it may have, in order of preference."""
+
+_NM = re.compile(r"\s*(?:[0-9a-fA-F]+\s+)?(?P<kind>[A-Za-z?-])\s(?P<name>.+)")
+_READELF = re.compile(
+    r"\s*\d+:\s+[0-9a-fA-F]+\s+(?:0x)?[0-9a-fA-F]+\s+\S+\s+(?P<binding>\S+)\s+(?P<visibility>\S+)"
+    r"\s+(?:\[[^\]]*\]\s+)?(?P<section>[0-9A-Z]+)\s+(?P<name>\S.*)"
+)
+_OTHER = re.compile(r"\s+\[[^\]]*\]$")
+_NUMBER = re.compile(r"\s\(\d+\)$")
+_VERSION = re.compile(r"(?P<sign>@@?)[\w.+-]+$")
+# Global (T, D, B, R, A, G, S, C), weak (W, V) and indirect (i) definitions. Unique ones (u) are no
+# functions; small letters are local, w and v undefined.
+_NM_DEFINED = frozenset("TDBRAGSCWVi")
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Where the three programs are."""
+
+    nm: Path
+    readelf: Path
+    cxxfilt: Path
+    seconds: float = SECONDS
+
+
+@dataclass(frozen=True)
+class Table:
+    """What one tool says: demangled name -> the line that says it."""
+
+    exported: Mapping[str, str]
+    rejected: Mapping[str, str]
+    """Names that are in the table and do not count."""
+
+
+def find_tools(
+    search: str | None = None, seconds: float = SECONDS
+) -> tuple[Tools | None, list[Problem]]:
+    """The tools on a search path (that of the process by default)."""
+    search = os.environ.get("PATH", os.defpath) if search is None else search
+    found = {}
+    problems = []
+    for tool, names in NAMES.items():
+        paths = [path for name in names if (path := shutil.which(name, path=search))]
+        if paths:
+            found[tool] = Path(paths[0])
+        else:
+            problems.append(
+                Problem(
+                    "tool-missing",
+                    f"{tool} is needed to prove symbols and is not there",
+                    expected=" or ".join(f"`{name}`" for name in names) + " on PATH",
+                    got=f"neither in {search}" if search else "an empty PATH",
+                    help="install GNU binutils or LLVM (`apt-get install binutils`)",
+                )
+            )
+    if problems:
+        return None, problems
+    return Tools(found["nm"], found["readelf"], found["c++filt"], seconds), []
+
+
+def read_with_nm(tools: Tools, library: Path) -> Table:
+    """The dynamic symbols as nm shows them, demangled by itself.
+
+    Raises:
+        ContractError: nm failed or printed what cannot be read.
+    """
+    output = _run(tools, [tools.nm, "-D", "-C", library])
+    exported: dict[str, str] = {}
+    rejected: dict[str, str] = {}
+    for line in output.splitlines():
+        if not line.strip():
+            continue
+        match = _NM.fullmatch(line)
+        if match is None:
+            raise _unreadable(tools.nm, library, line)
+        name, counts = _split_version(match["name"])
+        counts = counts and match["kind"] in _NM_DEFINED
+        (exported if counts else rejected)[name] = line.strip()
+    return Table(exported, rejected)
+
+
+def read_with_readelf(tools: Tools, library: Path) -> Table:
+    """The dynamic symbols as readelf shows them, demangled by c++filt.
+
+    Raises:
+        ContractError: readelf or c++filt failed or printed what cannot be read.
+    """
+    output = _run(tools, [tools.readelf, "--dyn-syms", "-W", library])
+    rows: list[tuple[str, bool, str]] = []
+    for line in output.splitlines():
+        match = _READELF.fullmatch(line.rstrip())
+        if match is None:
+            if re.match(r"\s*\d+:", line) and len(line.split()) > 7:
+                raise _unreadable(tools.readelf, library, line)
+            continue
+        raw, counts = _split_version(_NUMBER.sub("", _OTHER.sub("", match["name"])))
+        counts = (
+            counts
+            and match["section"] != "UND"
+            and match["binding"] in ("GLOBAL", "WEAK")
+            and match["visibility"] in ("DEFAULT", "PROTECTED")
+        )
+        rows.append((raw, counts, line.strip()))
+    if "Symbol table" not in output and output.strip():
+        raise _unreadable(tools.readelf, library, output.strip().splitlines()[0])
+    names = demangle(tools, [raw for raw, _, _ in rows])
+    exported: dict[str, str] = {}
+    rejected: dict[str, str] = {}
+    for name, (_, counts, line) in zip(names, rows, strict=True):
+        (exported if counts else rejected)[name] = line
+    return Table(exported, rejected)
+
+
+def demangle(tools: Tools, names: Sequence[str]) -> list[str]:
+    """Each name as c++filt writes it; a name that is not mangled stays as it is.
+
+    Raises:
+        ContractError: c++filt failed.
+    """
+    if not names:
+        return []
+    output = _run(tools, [tools.cxxfilt], "".join(f"{name}\n" for name in names))
+    lines = output.split("\n")[:-1]
+    if len(lines) != len(names):
+        raise ContractError(
+            _failure(
+                tools.cxxfilt,
+                f"{len(names)} lines, one for each name",
+                f"{len(lines)} lines",
+            )
+        )
+    return lines
+
+
+def _split_version(name: str) -> tuple[str, bool]:
+    """The name without its version, and whether this version is the one that links."""
+    match = _VERSION.search(name)
+    if match is None:
+        return name, True
+    return name[: match.start()], match["sign"] == "@@"
+
+
+def _run(tools: Tools, command: list[str | Path], stdin: str = "") -> str:
+    # Messages and headings in English, so that they can be read.
+    variables = {**os.environ, "LC_ALL": "C"}
+    program = Path(command[0])
+    try:
+        finished = process.run(
+            command,
+            seconds=tools.seconds,
+            stdin=stdin.encode("utf-8", "surrogateescape"),
+            environment=variables,
+        )
+    except OSError as error:
+        text = f"it cannot be started: {error.strerror}"
+        raise ContractError(_failure(program, "a program", text)) from error
+    if finished.timed_out or finished.status != 0:
+        said = process.excerpt(finished.stderr, 4)
+        library = f" on {command[-1]}" if len(command) > 1 else ""
+        raise ContractError(
+            _failure(
+                program,
+                f"an answer within {tools.seconds:g} s",
+                f"{program.name} {finished.how()}{library}" + (f"\n{said}" if said else ""),
+            )
+        )
+    return finished.stdout.decode("utf-8", "backslashreplace").replace("\r", "\\r")
+
+
+def _unreadable(program: Path, library: Path, line: str) -> ContractError:
+    return ContractError(
+        _failure(
+            program,
+            "lines of a symbol table",
+            f"`{line.strip()[:200]}`, about {library}",
+        )
+    )
+
+
+def _failure(program: Path, expected: str, got: str) -> Problem:
+    return Problem(
+        "tool-failed",
+        f"{program.name} did not do its work",
+        expected=expected,
+        got=got,
+        notes=(f"the program is {program}",),
+        help="put GNU binutils or LLVM first on PATH; if the library is damaged, install it anew",
+    )
