@@ -1,0 +1,19 @@
+"""What the tests of the Linnet back end share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+# The back end runs where Linnet and PyTorch are; InfiniOps itself needs neither.
+torch = pytest.importorskip("torch")
+pytest.importorskip("linnet.torch")
+
+
+@pytest.fixture(autouse=True)
+def linnet_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, so that no test reads times that another measured."""
+    home = tmp_path / "linnet-home"
+    monkeypatch.setenv("LINNET_HOME", str(home))
+    return home
