@@ -344,9 +344,13 @@ void Output::AllocateLike(const Array& input, const TensorSpec& spec) {
       throw Error(ErrorCode::kOutOfMemory, call_.op(), device.ToString(),
                   "`" + std::string(name_) + "` cannot be allocated: " + reason);
     }
+    // Describes the same memory as the tensor that takes it over below.
+    SetView(call_, name_, managed->tensor);
     void* made = nullptr;
     if (api.import_managed(managed, &made) != 0) throw nb::python_error();
     object_ = nb::steal(static_cast<PyObject*>(made));
+    call_.Note(view());
+    return;
   } else if (library.is_numpy && numpy_name != nullptr) {
     nb::list shape;
     for (const std::int64_t size : spec.shape) shape.append(size);

@@ -88,13 +88,15 @@ class Array {
   /// Reads `object`; throws `Error` that names `name` and what it is.
   void Read(Call& call, const char* name, nb::handle object, bool writable);
 
+  /// Takes over what DLPack says about a tensor; throws where InfiniRT has no such thing.
+  void SetView(const Call& call, const char* name, const dlpack::Tensor& tensor);
+
   std::optional<TensorView> view_;
 
  private:
   void ReadExchange(const Call& call, const char* name, nb::handle object, bool writable);
   void ReadBuffer(const Call& call, const char* name, nb::handle object, bool writable);
   void ReadDlpack(const Call& call, const char* name, nb::handle object, bool writable);
-  void SetView(const Call& call, const char* name, const dlpack::Tensor& tensor);
 
   const TypeRecord* type_ = nullptr;
   std::optional<Py_buffer> buffer_;

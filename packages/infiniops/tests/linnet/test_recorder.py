@@ -19,12 +19,24 @@ from infini.linnet.recorder import GraphRecorder, recording_stream
 from infini.rt import testing
 
 
+def stream_number() -> int:
+    """The stream that this thread records on."""
+    stream = recording_stream()
+    assert stream is not None
+    return stream.id
+
+
+def double(value: torch.Tensor) -> None:
+    """Records that `value` is doubled in place."""
+    infini.ops.add(value, value, out=value, stream=stream_number())
+
+
 def record(calls: int, value: torch.Tensor) -> Any:
     """A replay that doubles `value` in place `calls` times."""
     recorder = GraphRecorder("cpu")
     with recorder.recording():
         for _ in range(calls):
-            infini.ops.add(value, value, out=value, stream=recording_stream())
+            double(value)
     return recorder.finish()
 
 
@@ -43,7 +55,7 @@ def test_recording_may_be_entered_more_than_once() -> None:
     recorder = GraphRecorder("cpu")
     for _ in range(2):
         with recorder.recording():
-            infini.ops.add(value, value, out=value, stream=recording_stream())
+            double(value)
     replay = recorder.finish()
     assert replay.calls == 2
     replay.run()
@@ -57,6 +69,8 @@ def python_calls(function: Any) -> int:
     def profile(frame: FrameType, event: str, argument: object) -> None:
         nonlocal entered
         entered += event == "call"
+        if event == "call":
+            print(frame.f_code)
 
     gc.collect()  # what earlier tests left must not be freed, and counted, in between
     sys.setprofile(profile)
@@ -157,14 +171,14 @@ def test_an_error_while_recording_drops_it_and_the_recorder_goes_on() -> None:
 
     def fail() -> None:
         with recorder.recording():
-            infini.ops.add(value, value, out=value, stream=recording_stream())
-            infini.ops.linear(torch.ones(2, 3), torch.ones(4, 5), stream=recording_stream())
+            double(value)
+            infini.ops.linear(torch.ones(2, 3), torch.ones(4, 5), stream=stream_number())
 
     with pytest.raises(ValueError, match="linear on cpu"):
         fail()
     assert recording_stream() is None
     with recorder.recording():
-        infini.ops.add(value, value, out=value, stream=recording_stream())
+        double(value)
     replay = recorder.finish()
     assert replay.calls == 1
     replay.run()
@@ -182,9 +196,11 @@ def test_a_call_that_fails_ends_the_run_with_its_error() -> None:
     value = torch.ones(2)
     recorder = GraphRecorder("cpu")
     with recorder.recording():
-        infini.ops.add(value, value, out=value, stream=recording_stream())
-        rt.launch_host(recording_stream(), testing.FAIL)
-        infini.ops.add(value, value, out=value, stream=recording_stream())
+        double(value)
+        stream = recording_stream()
+        assert stream is not None
+        rt.launch_host(stream, testing.FAIL)
+        double(value)
     replay = recorder.finish()
     with pytest.raises(RuntimeError):
         replay.run()
@@ -232,7 +248,7 @@ def test_dropped_replays_and_recorders_free_what_they_made(
     released.clear()
     unused = GraphRecorder("cpu")
     with unused.recording():
-        infini.ops.add(value, value, out=value, stream=recording_stream())
+        double(value)
     del unused
     gc.collect()
     assert released == ["graph_exec_destroy", "stream_destroy"]

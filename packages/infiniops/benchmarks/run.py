@@ -1,0 +1,150 @@
+"""Measures the operators of the installed InfiniOps as ratios to torch in one run.
+
+    python benchmarks/run.py [--operators add linear] [--output results.json]
+
+Every operator's entry (`share/infiniops/benchmarks/<operator>.json`) names its peer, dtypes and
+shapes. Both sides are timed in turn, so that what else the machine does hits both; a time is the
+least of many rounds. Two further figures have bounds of their own: the call of a tiny `add`, and
+the bandwidth at which few rows stream a weight, as a share of what a plain read of the same bytes
+reaches in the same rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import infini.ops
+import torch
+
+ROUNDS = 25
+ROUND_SECONDS = 0.004
+
+
+@dataclass(frozen=True)
+class Result:
+    """One comparison: seconds of one call on each side."""
+
+    operator: str
+    dtype: str
+    case: str
+    ours: float
+    peer: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast as the peer."""
+        return self.peer / self.ours
+
+
+def compare(ours: Callable[[], object], peer: Callable[[], object]) -> tuple[float, float]:
+    """The least seconds of one call of each, timed in turn."""
+    sides = (ours, peer)
+    counts = []
+    for side in sides:
+        side()
+        start = time.perf_counter()
+        side()
+        counts.append(max(1, int(ROUND_SECONDS / max(time.perf_counter() - start, 1e-7))))
+    best = [math.inf, math.inf]
+    for _ in range(ROUNDS):
+        for index, side in enumerate(sides):
+            start = time.perf_counter()
+            for _ in range(counts[index]):
+                side()
+            best[index] = min(best[index], (time.perf_counter() - start) / counts[index])
+    return best[0], best[1]
+
+
+def operator_results(entry: dict[str, Any]) -> list[Result]:
+    """Every case of one operator's entry."""
+    results = []
+    function = getattr(infini.ops, entry["operator"])
+    peer_code = compile(entry["peer"], entry["operator"], "eval")
+    for dtype in entry["dtypes"]:
+        for case, shapes in entry["shapes"].items():
+            inputs = {
+                name: torch.randn(shape).to(getattr(torch, dtype)) for name, shape in shapes.items()
+            }
+            names = {"torch": torch, **entry["attributes"], **inputs}
+            ours, peer = compare(
+                lambda f=function, i=inputs, a=entry["attributes"]: f(**i, **a),  # type: ignore[misc]
+                lambda c=peer_code, n=names: eval(c, n),  # type: ignore[misc]
+            )
+            results.append(Result(entry["operator"], dtype, case, ours, peer))
+    return results
+
+
+def call_overhead() -> Result:
+    """A call of `add` on 8 elements with `out`: almost all of it is overhead."""
+    a, b, out = torch.randn(8), torch.randn(8), torch.empty(8)
+    ours, peer = compare(
+        lambda: infini.ops.add(a, b, out=out), lambda: torch.add(a, b, out=out)
+    )
+    return Result("add", "float32", "call with out", ours, peer)
+
+
+def weight_bandwidth(dtype: str) -> dict[str, object]:
+    """Bytes per second of a one-row `linear` over a weight beyond the caches, and of a plain sum."""
+    element = getattr(torch, dtype)
+    weight = torch.randn(16384, 4096).to(element)
+    x = torch.randn(1, 4096).to(element)
+    out = torch.empty(1, 16384, dtype=element)
+    words = weight.view(torch.int64)
+    ours, probe = compare(
+        lambda: infini.ops.linear(x, weight, out=out), lambda: words.sum()
+    )
+    size = weight.numel() * weight.element_size()
+    return {
+        "dtype": dtype,
+        "bytes_per_second": size / ours,
+        "probe_bytes_per_second": size / probe,
+        "share": probe / ours,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--operators", nargs="*", help="operators to measure; all by default")
+    parser.add_argument("--output", type=Path, help="file for the results as JSON")
+    options = parser.parse_args()
+    folder = infini.ops.prefix() / "share" / "infiniops" / "benchmarks"
+    chosen = options.operators or infini.ops.operators()
+    results: list[Result] = []
+    for name in chosen:
+        results += operator_results(json.loads((folder / f"{name}.json").read_text()))
+    print("| operator | dtype | case | infini.ops, us | torch, us | times as fast |")
+    print("|---|---|---|---|---|---|")
+    overhead = call_overhead()
+    for result in [*results, overhead]:
+        print(
+            f"| {result.operator} | {result.dtype} | {result.case} | {result.ours * 1e6:.2f} | "
+            f"{result.peer * 1e6:.2f} | {result.ratio:.2f} |"
+        )
+    mean = math.exp(sum(math.log(result.ratio) for result in results) / len(results))
+    print(f"\nGeometric mean: {mean:.2f} times as fast as torch.")
+    print(f"A tiny add with out takes {1 / overhead.ratio:.2f} of torch's time.")
+    bandwidths = [weight_bandwidth(dtype) for dtype in ("float32", "bfloat16")]
+    for item in bandwidths:
+        print(
+            f"One row of linear, {item['dtype']}: {item['bytes_per_second']:.3g} bytes/s, "
+            f"{item['share']:.2f} of a plain read."
+        )
+    if options.output:
+        document = {
+            "results": [asdict(result) for result in results],
+            "call_overhead": asdict(overhead),
+            "geometric_mean": mean,
+            "weight_bandwidth": bandwidths,
+        }
+        options.output.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
