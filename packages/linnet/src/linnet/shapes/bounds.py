@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from linnet.shapes.poly import Atom, Poly
@@ -19,8 +19,14 @@ ANYTHING = Interval(None, None)
 SIZE = Interval(0, None)
 
 
-def bounds(p: Poly, known: Mapping[Atom, Interval]) -> Interval:
-    """Bounds of p when every symbol is a size (not negative) and within `known`."""
+Sign = Callable[[Poly], bool]
+
+
+def bounds(p: Poly, known: Mapping[Atom, Interval], sign: Sign | None = None) -> Interval:
+    """Bounds of p when every symbol is a size (not negative) and within `known`.
+
+    `sign` proves that a dividend is not negative where intervals alone do not.
+    """
     if p.invalid:
         return ANYTHING
     low: int | None = 0
@@ -28,7 +34,7 @@ def bounds(p: Poly, known: Mapping[Atom, Interval]) -> Interval:
     for monomial, coefficient in p.terms.items():
         term = Interval(coefficient, coefficient)
         for atom in monomial:
-            term = _product(term, _atom(atom, known))
+            term = _product(term, _atom(atom, known, sign))
         low = None if low is None or term.low is None else low + term.low
         high = None if high is None or term.high is None else high + term.high
     return Interval(low, high)
@@ -54,10 +60,10 @@ def _product(a: Interval, b: Interval) -> Interval:
     return Interval(low, high)
 
 
-def _atom(atom: Atom, known: Mapping[Atom, Interval]) -> Interval:
+def _atom(atom: Atom, known: Mapping[Atom, Interval], sign: Sign | None) -> Interval:
     if not atom.parts:
         return known.get(atom, SIZE)
-    left, right = (bounds(part, known) for part in atom.parts)
+    left, right = (bounds(part, known, sign) for part in atom.parts)
     if atom.kind == "min":
         lows = None if left.low is None or right.low is None else min(left.low, right.low)
         highs = [h for h in (left.high, right.high) if h is not None]
@@ -74,7 +80,10 @@ def _atom(atom: Atom, known: Mapping[Atom, Interval]) -> Interval:
             top = left.high if top is None else min(top, left.high)
         return Interval(0, top)
     low = None
-    if left.low is not None:
+    dividend = atom.parts[0]
+    if (left.low is None or left.low < 0) and sign is not None and sign(dividend):
+        low = 0
+    elif left.low is not None:
         if left.low < 0:
             low = left.low // least
         else:

@@ -371,7 +371,7 @@ class Facts:
 
     def low(self, p: Poly) -> int | None:
         """A lower bound of p by interval arithmetic, or None."""
-        return bounds(p, self.intervals).low
+        return bounds(p, self.intervals, self.nonnegative).low
 
 
 class _SignSearch:
