@@ -31,24 +31,28 @@ namespace {
 namespace py = pybind11;
 namespace rt = infini::rt;
 
+using c10::DispatchKey;
+
+/// PyTorch keeps registrations as long as their library lives: for ever.
+torch::Library& Registrations(const char* name, DispatchKey key) {
+  return *new torch::Library(torch::Library::IMPL, name, key, __FILE__,
+                             __LINE__);
+}
+
 /// Registers everything with PyTorch. Python has checked the build record and
 /// the libraries before it calls this.
 void RegisterBackend() {
   RequireCpuBackend();
   RegisterGuard();
   RegisterHooks();
-  // PyTorch keeps registrations as long as these objects live.
-  static auto* const operators =
-      new torch::Library(torch::Library::IMPL, "aten",
-                         c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
-  RegisterEmpty(*operators);
-  RegisterView(*operators);
-  RegisterCopy(*operators);
-  RegisterOperators(*operators);
-  static auto* const others =
-      new torch::Library(torch::Library::IMPL, "_",
-                         c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
-  RegisterFallback(*others);
+  torch::Library& operators = Registrations("aten", DispatchKey::PrivateUse1);
+  RegisterEmpty(operators);
+  RegisterView(operators);
+  RegisterCopy(operators);
+  RegisterOperators(operators);
+  RegisterLazyCopy(Registrations("aten", DispatchKey::Conjugate));
+  RegisterLazyCopy(Registrations("aten", DispatchKey::Negative));
+  RegisterFallback(Registrations("_", DispatchKey::PrivateUse1));
 }
 
 bool IsAvailable() { return !InBadFork() && DeviceCount() > 0; }

@@ -328,4 +328,9 @@ void RegisterCopy(torch::Library& library) {
   library.impl("record_stream", TORCH_FN(RecordStreamEntry));
 }
 
+void RegisterLazyCopy(torch::Library& library) {
+  library.impl("_copy_from", torch::CppFunction::makeFallthrough());
+  library.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());
+}
+
 }  // namespace torch_infini

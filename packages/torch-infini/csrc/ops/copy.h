@@ -29,6 +29,11 @@ at::Tensor UploadScalar(const at::Tensor& scalar, c10::ScalarType type,
 /// Registers the operators that copy, fill and read.
 void RegisterCopy(torch::Library& library);
 
+/// Makes lazily conjugated or negated tensors reach `Copy` as they are, which
+/// resolves them. Called with the libraries of the keys Conjugate and Negative:
+/// PyTorch would resolve them by a clone, which is a copy again, without end.
+void RegisterLazyCopy(torch::Library& library);
+
 }  // namespace torch_infini
 
 #endif  // TORCH_INFINI_OPS_COPY_H_
