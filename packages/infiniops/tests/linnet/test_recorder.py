@@ -69,8 +69,6 @@ def python_calls(function: Any) -> int:
     def profile(frame: FrameType, event: str, argument: object) -> None:
         nonlocal entered
         entered += event == "call"
-        if event == "call":
-            print(frame.f_code)
 
     gc.collect()  # what earlier tests left must not be freed, and counted, in between
     sys.setprofile(profile)

@@ -86,13 +86,16 @@ class GraphReplay:
 
     def run(self) -> None:
         """Does the recorded calls in order; they have been done when it returns."""
-        if rt.selected_backend() == self._backend:
+        # `selected` spelled out: a context manager would cost more than the calls.
+        before = rt.selected_backend()
+        if before != self._backend:
+            rt.select_backend(self._backend)
+        try:
             for graph in self._execs:
                 rt.graph_launch(graph, self._stream)
-        else:
-            with selected(self._backend):
-                for graph in self._execs:
-                    rt.graph_launch(graph, self._stream)
+        finally:
+            if before != self._backend:
+                rt.select_backend(before)
 
 
 def _release(
