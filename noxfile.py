@@ -14,10 +14,12 @@ from pathlib import Path
 
 import nox
 
+ROOT = Path(__file__).parent
 # nox executes this file without putting its folder on the path.
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(ROOT))
 
-from ci import toolchain
+from ci import toolchain  # noqa: E402 - needs the line above
+from ci.packages import install_options  # noqa: E402 - likewise
 
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "uv"
@@ -48,7 +50,7 @@ def work(session: nox.Session, *groups: str, workspace: bool = True) -> None:
         f"--python={session.virtualenv.location}",
         "--no-default-groups",
         *(f"--group={group}" for group in ("ci", *groups)),
-        *([] if workspace else ["--no-install-workspace"]),
+        *(install_options(ROOT) if workspace else ["--no-install-workspace"]),
         external=True,
     )
     seconds = f"--setup-seconds={time.perf_counter() - start:.1f}"

@@ -6,17 +6,16 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from ci import checks, infinirt, native, toolchain
-from ci.native import BUILD, ROOT
+from ci.native import ROOT
 from ci.packages import PACKAGES
 from ci.stamp import files_of
-from ci.steps import Skip, Step, StepError, output_of, run
+from ci.steps import Skip, Step, output_of, run
 
 CPP_SUFFIXES = {".h", ".cc", ".cu", ".cuh", ".hpp", ".cpp"}
 
@@ -38,38 +37,9 @@ def _module(name: str, *arguments: str) -> None:
     run(sys.executable, "-m", name, *arguments, cwd=ROOT)
 
 
-TYPES = BUILD / "types"
-
-
-def gather_types() -> str:
-    """Puts the Python sources of `infini.*` and the stubs that their builds made into `TYPES`.
-
-    An editable install leaves the stubs of native modules in site-packages, where mypy does not
-    look for a part of a package whose sources lie elsewhere.
-
-    Raises:
-        StepError: The environment has no such stub.
-    """
-    shutil.rmtree(TYPES, ignore_errors=True)
-    for package in PACKAGES:
-        sources = package.folder / "python"
-        if sources.is_dir():
-            shutil.copytree(sources, TYPES, dirs_exist_ok=True)
-    installed = Path(sysconfig.get_path("platlib"))
-    stubs = [path for path in installed.glob("infini/**/*.pyi") if path.is_file()]
-    if not stubs:
-        raise StepError(f"no stub of a native module below {installed}/infini; run `uv sync`")
-    for stub in stubs:
-        target = TYPES / stub.relative_to(installed)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(stub, target)
-    return f"{len(stubs)} stubs"
-
-
 def type_steps() -> list[Step]:
     """One mypy run for `ci` and one for each package: two may have test modules of one name."""
     return [
-        Step("types of native modules", gather_types),
         Step("mypy: ci", partial(_module, "mypy", "ci", "noxfile.py")),
         *(
             Step(f"mypy: {package.name}", partial(_module, "mypy", f"packages/{package.name}"))

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ci.native import ROOT
+from ci.stamp import digest
 
-__all__ = ["PACKAGES", "Package", "tomllib"]
+__all__ = ["PACKAGES", "Package", "install_options", "tomllib"]
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -24,6 +25,8 @@ class Package:
     name: str
     modules: tuple[str, ...]
     distribution: str
+    # The paths that a compiled package's wheel depends on; empty where nothing is compiled.
+    compiled_from: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -37,10 +40,46 @@ class Package:
         return project
 
 
+def _sources(name: str) -> tuple[str, ...]:
+    """What a build of packages/`name` reads: all but what only its tests and benchmarks do."""
+    unread = ("tests", "benchmarks", "README.md")
+    return (f"packages/{name}", *(f":(exclude)packages/{name}/{part}" for part in unread))
+
+
 PACKAGES = (
-    Package("infinirt", ("infini.rt", "infinirt"), "infinirt"),
-    Package("infiniops", ("infini.ops",), "infiniops"),
+    Package("infinirt", ("infini.rt", "infinirt"), "infinirt", _sources("infinirt")),
+    Package(
+        "infiniops",
+        ("infini.ops",),
+        "infiniops",
+        (*_sources("infiniops"), *_sources("infinirt")),
+    ),
     Package("linked-resolver", ("linked_resolver",), "linked-resolver"),
-    Package("torch-infini", ("torch_infini",), "torch-infini"),
+    Package(
+        "torch-infini",
+        ("torch_infini",),
+        "torch-infini",
+        (*_sources("torch-infini"), *_sources("infiniops"), *_sources("infinirt")),
+    ),
     Package("linnet", ("linnet",), "linnet-lang"),
 )
+
+
+def install_options(root: Path) -> list[str]:
+    """What `uv sync` has to be told so that compiled packages are those of the present sources.
+
+    uv rebuilds a package of the workspace when its pyproject.toml or a build setting changes. So
+    the hash of the sources is a build setting; it also lets sessions share one build. CMake and
+    setuptools read no variable of that name. The packages are installed as users get them, since an
+    editable install hides the stubs of native modules from mypy.
+    """
+    options = []
+    for package in PACKAGES:
+        if package.compiled_from:
+            key = digest(root, package.compiled_from, {})[:16]
+            name = package.distribution
+            options += [
+                f"--no-editable-package={name}",
+                f"--config-settings-package={name}:cmake.define.INFINI_SOURCES={key}",
+            ]
+    return options
