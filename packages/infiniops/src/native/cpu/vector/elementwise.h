@@ -173,6 +173,16 @@ void RunBinary(const StridedLoop<3>& loop, Function function) {
   });
 }
 
+/// The same for a `BinaryTask`, whatever its element type: `function` takes and returns any
+/// `Compute<T>`.
+template <typename Task, typename Function>
+void RunBinaryTask(const Task& task, Function function) {
+  VisitDtype(task.dtype, [&]<typename T>(Type<T>) {
+    using C = Compute<T>;
+    RunBinary<T>(task.loop, [function](C a, C b) { return function(a, b); });
+  });
+}
+
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
 
 #endif  // INFINI_OPS_NATIVE_CPU_VECTOR_ELEMENTWISE_H_
