@@ -47,7 +47,7 @@ def literal_problem(t: Type, dtype: DType) -> Problem | None:
     if isinstance(t, CompileInt):
         if not is_numeric(dtype):
             return "E2101", f"an integer does not become {dtype}"
-        value = t.poly.constant
+        value = t.poly.constant if t.literal is None else t.literal
         if value is None:
             return ("E2105", "the number leaves the 64-bit range") if t.poly.invalid else None
         for name in dtype_class(dtype) if isinstance(dtype, str) else ():

@@ -70,7 +70,7 @@ class ExpressionChecker(SizeResolver):
         self.hidden_frames: list[IndexFrame] = []
         self.function: FunctionDef | None = None
         self._inferrers: dict[type, Callable[..., Type]] = {
-            tree.IntLiteral: lambda e, x: CompileInt(number(e.value)),
+            tree.IntLiteral: lambda e, x: integer_literal(e.value),
             tree.FloatLiteral: lambda e, x: FloatLiteralType(e.value),
             tree.BoolLiteral: lambda e, x: BOOL,
             tree.NoneLiteral: lambda e, x: NoneType(),
@@ -219,7 +219,8 @@ class ExpressionChecker(SizeResolver):
     def settled(self, found: Type, at: tree.Node) -> Type:
         """Literal parts of a type replaced by their default dtypes."""
         if isinstance(found, CompileInt):
-            return I64 if found.poly.constant is not None else found
+            known = found.poly.constant is not None or found.poly.invalid
+            return I64 if known else found
         if isinstance(found, FloatLiteralType):
             return Scalar("f64")
         if isinstance(found, TupleType):
@@ -497,6 +498,12 @@ class ExpressionChecker(SizeResolver):
             return ERROR
         self.session.resolve(found, self.mark(expr.name))
         return self.definition_value(found, expr)
+
+
+def integer_literal(value: int) -> CompileInt:
+    """The type of an integer literal."""
+    size = number(value)
+    return CompileInt(size, value if size.invalid else None)
 
 
 def arguments_of(t: StructType | BlockType) -> Substitution:

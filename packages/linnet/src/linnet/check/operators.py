@@ -265,7 +265,7 @@ def literal_value(t: Type) -> float | None:
     if isinstance(t, FloatLiteralType):
         return t.value
     assert isinstance(t, CompileInt)
-    constant = t.poly.constant
+    constant = t.poly.constant if t.literal is None else t.literal
     try:
         return None if constant is None else float(constant)
     except OverflowError:

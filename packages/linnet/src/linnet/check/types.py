@@ -166,9 +166,13 @@ class ArrayType(Type):
 
 @dataclass(frozen=True)
 class CompileInt(Type):
-    """A compile-time integer; `poly` is its value."""
+    """A compile-time integer; `poly` is its value.
+
+    `literal` is set for a literal outside the 64-bit range of sizes, which only u64 may hold.
+    """
 
     poly: Poly
+    literal: int | None = None
 
     def __str__(self) -> str:
         return f"compile-time integer {self.poly}"

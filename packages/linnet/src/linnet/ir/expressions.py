@@ -132,6 +132,8 @@ class ExpressionLowerer:
         else:
             found = self.records.types[expr]
             if isinstance(found, CompileInt):
+                if found.literal is not None and isinstance(adopted, Scalar):
+                    return self.emit("constant", (), adopted, expr.span, value=found.literal)
                 if isinstance(adopted, Scalar):
                     return self.emit("size", (), adopted, expr.span, size=found.poly)
                 number = self.emit("size", (), found, expr.span, size=found.poly)
