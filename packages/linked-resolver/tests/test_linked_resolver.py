@@ -14,9 +14,14 @@ def test_package_is_typed() -> None:
     assert Path(linked_resolver.__file__).with_name("py.typed").is_file()
 
 
-def test_no_command_exists_until_there_is_a_resolver() -> None:
-    assert linked_resolver.__all__ == ["__version__"]
-    assert not entry_points(group="console_scripts", name="linked-resolver")
+def test_command_is_installed() -> None:
+    (command,) = entry_points(group="console_scripts", name="linked-resolver")
+    assert command.value == "linked_resolver.cli:run"
+
+
+def test_public_names_are_there_and_sorted() -> None:
+    assert sorted(linked_resolver.__all__) == linked_resolver.__all__
+    assert all(hasattr(linked_resolver, name) for name in linked_resolver.__all__)
 
 
 def test_import_loads_neither_torch_nor_a_provider() -> None:

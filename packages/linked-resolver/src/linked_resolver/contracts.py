@@ -272,7 +272,11 @@ def _find_source(file: Path, device: str) -> Path:
             expected=" or ".join(f"`{file.stem}{suffix}`" for suffix in allowed)
             + " beside the contract",
             got=" and ".join(f"`{path.name}`" for path in found) or "no such file",
-            help="keep one of them" if len(found) > 1 else "give the source the contract's stem",
+            help="keep one of them"
+            if len(found) > 1
+            else f"{device} has no CUDA sources"
+            if found
+            else "give the source the contract's stem",
         )
     )
 

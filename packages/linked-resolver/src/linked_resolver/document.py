@@ -174,7 +174,7 @@ def _parse(path: Path, text: str) -> tuple[list[Entry], list[Problem]]:
                 f"the file is not YAML: {error.problem}",
                 path.as_posix(),
                 line,
-                got=error.context,
+                notes=(error.context,) if error.context else (),
                 help="indent with spaces; YAML allows no tabs"
                 if tab
                 else "put quotes around a text that holds YAML's own signs",

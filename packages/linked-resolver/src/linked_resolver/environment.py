@@ -148,11 +148,12 @@ def _read(name: str, metadata: Metadata, folder: Path, others: list[Path]) -> Di
         )
 
     again = f"install `{name}` anew"
+    text = metadata.metadata["Version"] if "Version" in metadata.metadata else "none"
     try:
-        version = Version(str(metadata.metadata["Version"]))
-    except (InvalidVersion, KeyError, UnicodeDecodeError) as error:
-        text = f"`{error}`" if isinstance(error, InvalidVersion) else "none"
-        raise refuse(f"`{name}` has no valid version", "a PEP 440 version", text, again) from error
+        version = Version(text)
+    except InvalidVersion as error:
+        message = f"`{name}` has no valid version"
+        raise refuse(message, "a PEP 440 version", f"`{text}`", again) from error
     root = folder.parent
     try:
         record = metadata.read_text("RECORD")

@@ -112,7 +112,7 @@ def read_slot(header: Path, operator: str, device: str) -> Slot:
             "write the operator, the device and a decimal slot; constants and macros are not read",
         )
     if re.sub(r"\s", "", arguments[0]).split("::")[-1] != class_name(operator) or not re.fullmatch(
-        rf"(?:\w+\s*::\s*)*Device\s*::\s*Type\s*::\s*k{device.capitalize()}", arguments[1]
+        rf"(?:::\s*)?(?:\w+\s*::\s*)*Device\s*::\s*Type\s*::\s*k{device.capitalize()}", arguments[1]
     ):
         raise refuse(
             "slot-mismatch",

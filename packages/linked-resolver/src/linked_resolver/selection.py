@@ -5,6 +5,7 @@ A selection is `INFINI_OPS_OPS`: nothing, a list of operators, or the path of an
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -94,17 +95,22 @@ def read_ops_json(path: Path, project: Path) -> Selection:
     try:
         with path.open("rb") as stream:
             data = stream.read(_GREATEST_SIZE + 1)
-        if len(data) > _GREATEST_SIZE:
-            raise refuse("the file is too large", "more than 4 MiB", "write only the selection")
-        document = json.loads(data.decode("utf-8"), object_pairs_hook=unique)
     except OSError as error:
         text = error.strerror or "an error"
         raise refuse("the file cannot be read", text, "make it a readable file") from error
+    if len(data) > _GREATEST_SIZE:
+        raise refuse("the file is too large", "more than 4 MiB", "write only the selection")
+    try:
+        document = json.loads(data.decode("utf-8"), object_pairs_hook=unique)
     except UnicodeDecodeError as error:
         raise refuse("the file is not UTF-8", error.reason, "save it as UTF-8") from error
     except (ValueError, RecursionError) as error:
-        text = str(error) if isinstance(error, json.JSONDecodeError) else type(error).__name__
-        help = "save it without a byte order mark" if "BOM" in text else "write valid JSON"
+        text = "a value that is too large or too deep"
+        if isinstance(error, json.JSONDecodeError):
+            text = f"an error at line {error.lineno}, column {error.colno}"
+        help = "write valid JSON, without comments and trailing commas"
+        if data.startswith(codecs.BOM_UTF8):
+            text, help = "a byte order mark", "save it without a byte order mark"
         raise refuse("the file is not JSON", text, help) from error
     if not isinstance(document, dict):
         kind = type(document).__name__
