@@ -29,6 +29,9 @@ def model_of(graph: Graph, **options: Any) -> LinnetModule:
     return load_program(GraphProgram([graph]), weights=random_weights(graph), **options)
 
 
+TAKEN = ("std.nn.linear::linear", "std.nn.norm::rms_norm")
+
+
 class Reference:
     """A back end that runs linear and rms_norm calls, and sums, with PyTorch.
 
@@ -50,9 +53,15 @@ class Reference:
         return Capabilities() if target.kind == "cpu" else None
 
     def match(self, graph: Graph, target: Target) -> Sequence[Region]:
-        calls = [c for c in graph.calls if c.kind == "op"]
-        inside = {n for c in calls for n in range(c.start, c.stop)}
-        sums = [s for s in graph.steps if s.kind == "add" and s.index not in inside]
+        calls = [c for c in graph.calls if c.callee in TAKEN]
+        inside = {n for c in graph.calls if c.kind == "op" for n in range(c.start, c.stop)}
+        sums = [
+            s
+            for s in graph.steps
+            if s.kind == "add"
+            and s.index not in inside
+            and all(graph.literal(n) is None for n in s.operands)
+        ]
         found = [Region.of(graph, c.start, c.stop, c.index) for c in calls]
         return found + [Region.of(graph, s.index, s.index + 1) for s in sums]
 

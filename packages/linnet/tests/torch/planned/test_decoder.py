@@ -1,0 +1,109 @@
+"""A whole decoder with caches: every way to run it gives the same logits and the same caches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from helpers_torch import Reference
+from torch import Tensor
+
+from linnet.torch import LinnetModule, load, read_program
+from linnet.torch.dtypes import torch_dtype
+from linnet.torch.planned import Captured
+
+SOURCE = Path(__file__).parents[3] / "examples" / "llama.linnet"
+SIZES = {
+    "Vocab": 50,
+    "H": 32,
+    "Inner": 64,
+    "Layers": 2,
+    "Heads": 4,
+    "KeyHeads": 2,
+    "D": 8,
+    "Batch": 2,
+    "Context": 16,
+}
+
+
+def decoder(dtype: str = "f32", **options: Any) -> LinnetModule:
+    generics = {**SIZES, "T": dtype}
+    generator = torch.Generator().manual_seed(0)
+    weights = {
+        entry.path: (torch.randn(entry.shape, generator=generator) / 5).to(torch_dtype(dtype))
+        for entry in read_program(SOURCE, generics=generics).declared(None)
+        if entry.kind != "state" and not entry.optional
+    }
+    return load(SOURCE, generics=generics, weights=weights, **options)
+
+
+def tokens(seed: int, count: int) -> Tensor:
+    return torch.randint(0, 50, (2, count), generator=torch.Generator().manual_seed(seed))
+
+
+def at(position: int) -> Tensor:
+    return torch.full((2,), position)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_interpreted_generated_planned_and_captured_decoding_agree(dtype: str) -> None:
+    reference = decoder(dtype, compile=False)
+    generated, stepped = decoder(dtype), decoder(dtype)
+    prompt = tokens(1, 5)
+    expected = reference.prefill(prompt)
+    tolerance = 1e-5 if dtype == "f32" else 0.03
+    for model in (generated, stepped):
+        assert torch.allclose(model.prefill(prompt), expected, rtol=tolerance, atol=tolerance)
+    plan = stepped.plan_for("decode", [tokens(2, 1), at(5)], backends=[Reference()], measure=False)
+    step = Captured(plan, stepped.context_for(plan))
+    for position in range(5, 10):
+        inputs = [tokens(position, 1), at(position)]
+        expected = reference.decode(*inputs)
+        for made in (generated.decode(*inputs), step(inputs)[0]):
+            assert torch.allclose(made, expected, rtol=tolerance, atol=tolerance)
+    for path in reference.state_paths():
+        for model in (generated, stepped):
+            close = torch.allclose(
+                model.tensor(path), reference.tensor(path), rtol=tolerance, atol=tolerance
+            )
+            assert close, path
+    report = step.report()
+    assert report.recorded_steps > 0
+    assert report.recorded_steps + report.view_steps < report.steps
+
+
+def test_one_token_at_a_time_equals_the_prompt_at_once() -> None:
+    whole, single = decoder(), decoder()
+    prompt = tokens(3, 6)
+    expected = whole.prefill(prompt)
+    made = [single.decode(prompt[:, n : n + 1], at(n)) for n in range(6)]
+    assert torch.allclose(made[-1], expected, rtol=1e-4, atol=1e-5)
+    for path in whole.state_paths():
+        assert torch.allclose(whole.tensor(path), single.tensor(path), atol=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [-1, 50, 2**40])
+@pytest.mark.parametrize("captured", [False, True])
+def test_a_token_outside_the_vocabulary_changes_nothing(wrong: int, captured: bool) -> None:
+    model = decoder()
+    plan = model.plan_for("decode", [tokens(2, 1), at(0)], backends=[Reference()], measure=False)
+    context = model.context_for(plan)
+    step: Any = Captured(plan, context) if captured else lambda given: plan.run(given, context)
+    for position in range(3):
+        step([tokens(position, 1), at(position)])
+    before = {path: model.tensor(path).clone() for path in model.state_paths()}
+    with pytest.raises(IndexError, match=f"position {wrong} is outside axis 0 of size 50"):
+        step([torch.tensor([[3], [wrong]]), at(3)])
+    assert all(torch.equal(model.tensor(path), kept) for path, kept in before.items())
+
+
+def test_constant_tables_are_made_once_for_a_prompts_size() -> None:
+    model = decoder()
+    model.prefill(tokens(1, 5))
+    constants = model.generated_source("prefill").split("def prepare")[0]
+    main = model.generated_source("prefill").split("def main")[1]
+    assert "torch.cos(" in constants
+    assert "torch.cos(" not in main
+    assert "torch.arange(" not in main
