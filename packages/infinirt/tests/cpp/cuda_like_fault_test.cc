@@ -117,7 +117,7 @@ void UseEverything(Cleanup& cleanup) {
 
 /// Fails the `nth` SDK call of `UseEverything` and its cleanup. Returns whether there are that
 /// many.
-bool FailCall(unsigned long nth, int status, ErrorCode code) {
+bool FailCall(std::size_t nth, int status, ErrorCode code) {
   const StandinLive before = standinLive();
   std::string raised;
   bool has_code = true;
@@ -144,13 +144,16 @@ bool FailCall(unsigned long nth, int status, ErrorCode code) {
   const std::string call =
       "call " + std::to_string(nth) + ", " + faulted + ", status " + std::to_string(status) + ": ";
   const StandinLive after = standinLive();
-  if (Counts(after) != Counts(before))
+  if (Counts(after) != Counts(before)) {
     ReportFailure(__FILE__, __LINE__, call + "left " + Text(after));
-  if (standinPeekLastError() != 0)
+  }
+  if (standinPeekLastError() != 0) {
     ReportFailure(__FILE__, __LINE__, call + "the SDK still holds its error");
+  }
   if (!must_raise) return true;
-  if (raised.find(faulted) == std::string::npos)
+  if (raised.find(faulted) == std::string::npos) {
     ReportFailure(__FILE__, __LINE__, call + "raised \"" + raised + "\"");
+  }
   if (!has_code) ReportFailure(__FILE__, __LINE__, call + "raised another code: " + raised);
   return true;
 }
@@ -159,7 +162,7 @@ void TestEveryCallFails() {
   for (const auto& [status, code] : {std::pair(STANDIN_UNKNOWN, ErrorCode::kDeviceFailure),
                                      std::pair(STANDIN_OUT_OF_MEMORY, ErrorCode::kOutOfMemory),
                                      std::pair(STANDIN_NOT_SUPPORTED, ErrorCode::kNotSupported)}) {
-    unsigned long calls = 1;
+    std::size_t calls = 1;
     while (FailCall(calls, status, code)) ++calls;
     CHECK(calls > 60);
   }
@@ -311,8 +314,9 @@ int Run() {
   TestFreeWaitsForPoolMemory();
   TestForkAfterUse();
   const StandinLive live = standinLive();
-  if (Counts(live) != Counts(StandinLive{}))
+  if (Counts(live) != Counts(StandinLive{})) {
     ReportFailure(__FILE__, __LINE__, "left " + Text(live));
+  }
   return Finish();
 }
 

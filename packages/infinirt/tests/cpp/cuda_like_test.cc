@@ -259,8 +259,9 @@ void TestThreads(Device::Type type) {
       MemsetAsync(memory.data(), value + i % 16, 512, stream);
       StreamSynchronize(stream);
       if (memory.ToHost() !=
-          std::vector<std::uint8_t>(512, static_cast<std::uint8_t>(value + i % 16)))
+          std::vector<std::uint8_t>(512, static_cast<std::uint8_t>(value + i % 16))) {
         ++wrong;
+      }
       if (GetDevice() != device) ++wrong;
     }
     StreamDestroy(stream);

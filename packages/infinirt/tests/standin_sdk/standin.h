@@ -33,25 +33,25 @@ const char* standinPrefix(void);
 
 /// How many objects are alive.
 typedef struct StandinLive {
-  long device_allocations;
-  long host_allocations;
-  long streams;
-  long events;
-  long graphs;
-  long graph_execs;
+  size_t device_allocations;
+  size_t host_allocations;
+  size_t streams;
+  size_t events;
+  size_t graphs;
+  size_t graph_execs;
 } StandinLive;
 
 StandinLive standinLive(void);
 
 /// How many checked SDK functions were called: all but those that only read
 /// errors.
-unsigned long standinCallCount(void);
+size_t standinCallCount(void);
 
 /// Makes the `nth` call from now (1 is the next one) of `function`, or of any
 /// function when that is null, fail once with the vendor's error number
 /// `status`. `nth` 0 removes the fault. A failing call does nothing, but for
 /// those that end or destroy something: they do that before they report.
-void standinSetFault(const char* function, unsigned long nth, int status);
+void standinSetFault(const char* function, size_t nth, int status);
 
 /// The function that failed by the last fault; null while the fault has not
 /// come.

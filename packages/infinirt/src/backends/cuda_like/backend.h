@@ -112,7 +112,7 @@ class CudaLikeBackend {
     static std::atomic<int> known{0};
     int count = known.load(std::memory_order_relaxed);
     if (count > 0) return count;
-    if (!Calls::Try(Sdk::GetDeviceCount, &count) || count < 0) return 0;
+    if (!Calls::Try(Sdk::kGetDeviceCount, &count) || count < 0) return 0;
     known.store(count, std::memory_order_relaxed);
     return count;
   }
@@ -120,17 +120,18 @@ class CudaLikeBackend {
   static int GetDevice() {
     if (DeviceCount() == 0) return 0;  // what a new thread has; using it fails for want of a device
     int index = 0;
-    Calls::Check({Function::kGetDevice}, Sdk::GetDevice, &index);
+    Calls::Check({Function::kGetDevice}, Sdk::kGetDevice, &index);
     return index;
   }
 
   static void SetDevice(int index) {
-    Calls::Check({Function::kSetDevice, index}, Sdk::SetDevice, index);
+    Calls::Check({Function::kSetDevice, index}, Sdk::kSetDevice, index);
   }
 
   static DeviceProperties GetProperties(int index) {
     typename Sdk::DeviceProp native{};
-    Calls::Check({Function::kGetDeviceProperties, index}, Sdk::GetDeviceProperties, &native, index);
+    Calls::Check({Function::kGetDeviceProperties, index}, Sdk::kGetDeviceProperties, &native,
+                 index);
     DeviceProperties properties;
     properties.name = native.name;
     properties.total_memory = native.totalGlobalMem;
@@ -144,7 +145,7 @@ class CudaLikeBackend {
     constexpr Function kFunction = Function::kGetMemoryInfo;
     return Calls::OnDevice(kFunction, index, [index] {
       MemoryInfo info;
-      Calls::Check({kFunction, index}, Sdk::MemGetInfo, &info.free, &info.total);
+      Calls::Check({kFunction, index}, Sdk::kMemGetInfo, &info.free, &info.total);
       return info;
     });
   }
@@ -152,20 +153,20 @@ class CudaLikeBackend {
   static void DeviceSynchronize(int index) {
     constexpr Function kFunction = Function::kDeviceSynchronize;
     Calls::OnDevice(kFunction, index,
-                    [index] { Calls::Check({kFunction, index}, Sdk::DeviceSynchronize); });
+                    [index] { Calls::Check({kFunction, index}, Sdk::kDeviceSynchronize); });
   }
 
   // --- Memory ---
 
   struct FreeMemory {
-    void operator()(void* data) const noexcept { Calls::Try(Sdk::Free, data); }
+    void operator()(void* data) const noexcept { Calls::Try(Sdk::kFree, data); }
   };
 
   static void* Malloc(int index, std::size_t bytes) {
     return Calls::OnDevice(Function::kMalloc, index,
                            [&] {
                              void* data = nullptr;
-                             Calls::Check({Function::kMalloc, index, bytes}, Sdk::Malloc, &data,
+                             Calls::Check({Function::kMalloc, index, bytes}, Sdk::kMalloc, &data,
                                           bytes);
                              return std::unique_ptr<void, FreeMemory>(data);
                            })
@@ -175,14 +176,14 @@ class CudaLikeBackend {
   // The SDK's function waits for the device unless the memory came from `MallocAsync`; the core
   // waits for that.
   static void Free(int index, void* data) {
-    Calls::Check({Function::kFree, index}, Sdk::Free, data);
+    Calls::Check({Function::kFree, index}, Sdk::kFree, data);
   }
 
   static void* MallocAsync(int index, std::size_t bytes, void* stream) {
     return Calls::OnDevice(Function::kMallocAsync, index,
                            [&] {
                              void* data = nullptr;
-                             Calls::Check({Function::kMallocAsync, index, bytes}, Sdk::MallocAsync,
+                             Calls::Check({Function::kMallocAsync, index, bytes}, Sdk::kMallocAsync,
                                           &data, bytes, AsStream(stream).native());
                              return std::unique_ptr<void, FreeMemory>(data);
                            })
@@ -193,41 +194,41 @@ class CudaLikeBackend {
     const SdkStream& on = AsStream(stream);
     // Not `OnDevice`: once the memory is gone the call must not fail any more.
     const typename Calls::DeviceScope scope(Function::kFreeAsync, on.index());
-    Calls::Check({Function::kFreeAsync, on.index()}, Sdk::FreeAsync, data, on.native());
+    Calls::Check({Function::kFreeAsync, on.index()}, Sdk::kFreeAsync, data, on.native());
   }
 
   static void* MallocHost(std::size_t bytes) {
     void* data = nullptr;
-    Calls::Check({Function::kMallocHost, kCurrentDevice, bytes}, Sdk::MallocHost, &data, bytes);
+    Calls::Check({Function::kMallocHost, kCurrentDevice, bytes}, Sdk::kMallocHost, &data, bytes);
     return data;
   }
 
-  static void FreeHost(void* data) { Calls::Check({Function::kFreeHost}, Sdk::FreeHost, data); }
+  static void FreeHost(void* data) { Calls::Check({Function::kFreeHost}, Sdk::kFreeHost, data); }
 
   // --- Copies and fills ---
 
   static void Memcpy(void* target, const void* source, std::size_t bytes, MemcpyKind kind) {
     constexpr typename Sdk::NativeStream kDefault{};
-    Calls::Check({Function::kMemcpy, kCurrentDevice, bytes}, Sdk::MemcpyAsync, target, source,
+    Calls::Check({Function::kMemcpy, kCurrentDevice, bytes}, Sdk::kMemcpyAsync, target, source,
                  bytes, Sdk::kCopyKinds[static_cast<int>(kind)], kDefault);
-    Calls::Check({Function::kMemcpy}, Sdk::StreamSynchronize, kDefault);
+    Calls::Check({Function::kMemcpy}, Sdk::kStreamSynchronize, kDefault);
   }
 
   static void MemcpyAsync(void* target, const void* source, std::size_t bytes, MemcpyKind kind,
                           void* stream) {
-    CheckOnDeviceOf(AsStream(stream), Function::kMemcpyAsync, Sdk::MemcpyAsync, target, source,
+    CheckOnDeviceOf(AsStream(stream), Function::kMemcpyAsync, Sdk::kMemcpyAsync, target, source,
                     bytes, Sdk::kCopyKinds[static_cast<int>(kind)], AsStream(stream).native());
   }
 
   static void Memset(void* data, int value, std::size_t bytes) {
     constexpr typename Sdk::NativeStream kDefault{};
-    Calls::Check({Function::kMemset, kCurrentDevice, bytes}, Sdk::MemsetAsync, data, value, bytes,
+    Calls::Check({Function::kMemset, kCurrentDevice, bytes}, Sdk::kMemsetAsync, data, value, bytes,
                  kDefault);
-    Calls::Check({Function::kMemset}, Sdk::StreamSynchronize, kDefault);
+    Calls::Check({Function::kMemset}, Sdk::kStreamSynchronize, kDefault);
   }
 
   static void MemsetAsync(void* data, int value, std::size_t bytes, void* stream) {
-    CheckOnDeviceOf(AsStream(stream), Function::kMemsetAsync, Sdk::MemsetAsync, data, value, bytes,
+    CheckOnDeviceOf(AsStream(stream), Function::kMemsetAsync, Sdk::kMemsetAsync, data, value, bytes,
                     AsStream(stream).native());
   }
 
@@ -247,7 +248,7 @@ class CudaLikeBackend {
 
   static StreamPriorityRange GetStreamPriorityRange() {
     StreamPriorityRange range;
-    Calls::Check({Function::kGetStreamPriorityRange}, Sdk::DeviceGetStreamPriorityRange,
+    Calls::Check({Function::kGetStreamPriorityRange}, Sdk::kDeviceGetStreamPriorityRange,
                  &range.least, &range.greatest);
     return range;
   }
@@ -262,14 +263,14 @@ class CudaLikeBackend {
     const SdkStream& queried = AsStream(stream);
     const RelaxedCapture<Sdk> relaxed;
     return Calls::OnDevice(Function::kStreamQuery, queried.index(), [&queried] {
-      return Calls::CheckDone({Function::kStreamQuery, queried.index()}, Sdk::StreamQuery,
+      return Calls::CheckDone({Function::kStreamQuery, queried.index()}, Sdk::kStreamQuery,
                               queried.native());
     });
   }
 
   static void StreamSynchronize(void* stream) {
     const RelaxedCapture<Sdk> relaxed;
-    CheckOnDeviceOf(AsStream(stream), Function::kStreamSynchronize, Sdk::StreamSynchronize,
+    CheckOnDeviceOf(AsStream(stream), Function::kStreamSynchronize, Sdk::kStreamSynchronize,
                     AsStream(stream).native());
   }
 
@@ -280,7 +281,7 @@ class CudaLikeBackend {
   static void* StreamFromNative(int index, void* native) {
     const auto foreign = static_cast<typename Sdk::NativeStream>(native);
     unsigned flags = 0;  // asked for only to learn whether this is a stream
-    Calls::Check({Function::kStreamFromNativeHandle, index}, Sdk::StreamGetFlags, foreign, &flags);
+    Calls::Check({Function::kStreamFromNativeHandle, index}, Sdk::kStreamGetFlags, foreign, &flags);
     return new SdkStream(index, foreign);
   }
 
@@ -297,28 +298,28 @@ class CudaLikeBackend {
   }
 
   static void EventRecord(void* event, void* stream) {
-    CheckOnDeviceOf(AsStream(stream), Function::kEventRecord, Sdk::EventRecord,
+    CheckOnDeviceOf(AsStream(stream), Function::kEventRecord, Sdk::kEventRecord,
                     AsEvent(event).native(), AsStream(stream).native());
   }
 
   static bool EventQuery(void* event) {
-    return Calls::CheckDone({Function::kEventQuery, AsEvent(event).index()}, Sdk::EventQuery,
+    return Calls::CheckDone({Function::kEventQuery, AsEvent(event).index()}, Sdk::kEventQuery,
                             AsEvent(event).native());
   }
 
   static void EventSynchronize(void* event) {
-    Calls::Check({Function::kEventSynchronize, AsEvent(event).index()}, Sdk::EventSynchronize,
+    Calls::Check({Function::kEventSynchronize, AsEvent(event).index()}, Sdk::kEventSynchronize,
                  AsEvent(event).native());
   }
 
   static void StreamWaitEvent(void* stream, void* event) {
-    CheckOnDeviceOf(AsStream(stream), Function::kStreamWaitEvent, Sdk::StreamWaitEvent,
+    CheckOnDeviceOf(AsStream(stream), Function::kStreamWaitEvent, Sdk::kStreamWaitEvent,
                     AsStream(stream).native(), AsEvent(event).native(), 0u);
   }
 
   static float EventElapsedTime(void* start, void* end) {
     float milliseconds = 0;
-    Calls::Check({Function::kEventElapsedTime, AsEvent(start).index()}, Sdk::EventElapsedTime,
+    Calls::Check({Function::kEventElapsedTime, AsEvent(start).index()}, Sdk::kEventElapsedTime,
                  &milliseconds, AsEvent(start).native(), AsEvent(end).native());
     return milliseconds;
   }
@@ -332,13 +333,13 @@ class CudaLikeBackend {
     if (on.recording != nullptr) {
       auto& tasks = on.recording->tasks;
       tasks.push_back(std::make_unique<HostTask>(function, arguments, size, on.recording->errors));
-      CheckOnDeviceOf(on, Function::kLaunchHost, Sdk::LaunchHostFunc, on.native(),
+      CheckOnDeviceOf(on, Function::kLaunchHost, Sdk::kLaunchHostFunc, on.native(),
                       &HostTask::RunRecorded, static_cast<void*>(tasks.back().get()));
       return;
     }
     auto task = std::make_unique<HostTask>(function, arguments, size, on.errors());
     Calls::OnDevice(Function::kLaunchHost, on.index(), [&] {
-      Calls::Check({Function::kLaunchHost, on.index()}, Sdk::LaunchHostFunc, on.native(),
+      Calls::Check({Function::kLaunchHost, on.index()}, Sdk::kLaunchHostFunc, on.native(),
                    &HostTask::RunOnce, static_cast<void*>(task.get()));
       task.release();  // queued, or deleted already
     });
@@ -349,7 +350,7 @@ class CudaLikeBackend {
   static void BeginCapture(void* stream) {
     SdkStream& on = AsStream(stream);
     auto recording = std::make_shared<Recording>();
-    Calls::Check({Function::kStreamBeginCapture, on.index()}, Sdk::StreamBeginCapture, on.native(),
+    Calls::Check({Function::kStreamBeginCapture, on.index()}, Sdk::kStreamBeginCapture, on.native(),
                  Sdk::kCaptureThreadLocal);
     on.recording = std::move(recording);
   }
@@ -371,7 +372,7 @@ class CudaLikeBackend {
   static std::size_t GraphTaskCount(void* graph) {
     const SdkGraph& recorded = *static_cast<const SdkGraph*>(graph);
     std::size_t count = 0;
-    Calls::Check({Function::kGraphTaskCount, recorded.index()}, Sdk::GraphGetNodes,
+    Calls::Check({Function::kGraphTaskCount, recorded.index()}, Sdk::kGraphGetNodes,
                  recorded.native(), nullptr, &count);
     return count;
   }

@@ -22,11 +22,11 @@ class RelaxedCapture {
  public:
   RelaxedCapture()
       : is_exchanged_(thread_state.captures != 0 &&
-                      SdkCalls<Sdk>::Try(Sdk::ThreadExchangeStreamCaptureMode, &mode_)) {}
+                      SdkCalls<Sdk>::Try(Sdk::kThreadExchangeStreamCaptureMode, &mode_)) {}
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;
   ~RelaxedCapture() {
-    if (is_exchanged_) SdkCalls<Sdk>::Try(Sdk::ThreadExchangeStreamCaptureMode, &mode_);
+    if (is_exchanged_) SdkCalls<Sdk>::Try(Sdk::kThreadExchangeStreamCaptureMode, &mode_);
   }
 
  private:
@@ -45,14 +45,14 @@ class Stream {
   ~Stream() {
     if (!is_owned_) return;
     const RelaxedCapture<Sdk> relaxed;
-    SdkCalls<Sdk>::Try(Sdk::StreamSynchronize, native_);
-    SdkCalls<Sdk>::Try(Sdk::StreamDestroy, native_);
+    SdkCalls<Sdk>::Try(Sdk::kStreamSynchronize, native_);
+    SdkCalls<Sdk>::Try(Sdk::kStreamDestroy, native_);
   }
 
   /// Creates a stream on the current device, which is `index`.
   static std::unique_ptr<Stream> Create(int index, int priority) {
     auto stream = std::make_unique<Stream>(index, typename Sdk::NativeStream{});
-    SdkCalls<Sdk>::Check({Function::kStreamCreate, index}, Sdk::StreamCreateWithPriority,
+    SdkCalls<Sdk>::Check({Function::kStreamCreate, index}, Sdk::kStreamCreateWithPriority,
                          &stream->native_, Sdk::kStreamNonBlocking, priority);
     stream->is_owned_ = true;
     return stream;
@@ -101,12 +101,12 @@ class Event {
  public:
   /// Creates an event on the current device, which is `index`.
   Event(int index, unsigned flags) : index_(index) {
-    SdkCalls<Sdk>::Check({Function::kEventCreate, index}, Sdk::EventCreateWithFlags, &native_,
+    SdkCalls<Sdk>::Check({Function::kEventCreate, index}, Sdk::kEventCreateWithFlags, &native_,
                          flags);
   }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
-  ~Event() { SdkCalls<Sdk>::Try(Sdk::EventDestroy, native_); }
+  ~Event() { SdkCalls<Sdk>::Try(Sdk::kEventDestroy, native_); }
 
   int index() const noexcept { return index_; }
   typename Sdk::NativeEvent native() const noexcept { return native_; }
@@ -123,12 +123,12 @@ class Graph {
   /// Ends the capture of `stream`, which can be used again whether or not that succeeds.
   explicit Graph(Stream<Sdk>& stream)
       : index_(stream.index()), recording_(std::exchange(stream.recording, nullptr)) {
-    SdkCalls<Sdk>::Check({Function::kStreamEndCapture, index_}, Sdk::StreamEndCapture,
+    SdkCalls<Sdk>::Check({Function::kStreamEndCapture, index_}, Sdk::kStreamEndCapture,
                          stream.native(), &native_);
   }
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
-  ~Graph() { SdkCalls<Sdk>::Try(Sdk::GraphDestroy, native_); }
+  ~Graph() { SdkCalls<Sdk>::Try(Sdk::kGraphDestroy, native_); }
 
   int index() const noexcept { return index_; }
   typename Sdk::NativeGraph native() const noexcept { return native_; }
@@ -152,7 +152,7 @@ class GraphExec {
     if (!Sdk::kKeepsRunningGraphs || HasHostTasks()) {
       last_launch_ = std::make_unique<Event<Sdk>>(index_, Sdk::kEventNoTiming);
     }
-    Calls::Check({Function::kGraphInstantiate, index_}, Sdk::GraphInstantiate, &native_,
+    Calls::Check({Function::kGraphInstantiate, index_}, Sdk::kGraphInstantiate, &native_,
                  graph.native());
   }
   GraphExec(const GraphExec&) = delete;
@@ -160,23 +160,23 @@ class GraphExec {
   ~GraphExec() {
     // Launches of one graph run one after another, so the last one is the last to end.
     const RelaxedCapture<Sdk> relaxed;
-    if (last_launch_ != nullptr && !Calls::Try(Sdk::EventSynchronize, last_launch_->native())) {
+    if (last_launch_ != nullptr && !Calls::Try(Sdk::kEventSynchronize, last_launch_->native())) {
       KeepForever(recording_);
     }
-    Calls::Try(Sdk::GraphExecDestroy, native_);
+    Calls::Try(Sdk::kGraphExecDestroy, native_);
   }
 
   void Launch(Stream<Sdk>& stream) {
     const std::scoped_lock lock(mutex_);  // SDKs do not let two threads use one graph
     const CallSite site{Function::kGraphLaunch, index_};
     if (HasHostTasks()) stream.Watch(recording_->errors);
-    Calls::Check(site, Sdk::GraphLaunch, native_, stream.native());
+    Calls::Check(site, Sdk::kGraphLaunch, native_, stream.native());
     if (last_launch_ == nullptr) return;
     try {
-      Calls::Check(site, Sdk::EventRecord, last_launch_->native(), stream.native());
+      Calls::Check(site, Sdk::kEventRecord, last_launch_->native(), stream.native());
     } catch (...) {
       // The destructor cannot wait for this launch.
-      if (!Calls::Try(Sdk::StreamSynchronize, stream.native())) KeepForever(recording_);
+      if (!Calls::Try(Sdk::kStreamSynchronize, stream.native())) KeepForever(recording_);
       throw;
     }
   }

@@ -43,14 +43,14 @@ SdkFunction(const char*, Callable) -> SdkFunction<Callable>;
 }  // namespace infini::rt::cuda_like
 
 // Unused where the SDK lacks the capability that needs the function.
-#define INFINI_RT_SDK_FUNCTION(prefix, function)                                   \
-  [[maybe_unused]] static constexpr ::infini::rt::cuda_like::SdkFunction function{ \
+#define INFINI_RT_SDK_FUNCTION(prefix, function)                                      \
+  [[maybe_unused]] static constexpr ::infini::rt::cuda_like::SdkFunction k##function{ \
       #prefix #function, [](auto... arguments) { return prefix##function(arguments...); }};
 
 // SDKs made after CUDA 12 instantiate with flags, those made after earlier releases with a place
 // for a log.
 #define INFINI_RT_SDK_GRAPH_INSTANTIATE(prefix)                                          \
-  static constexpr ::infini::rt::cuda_like::SdkFunction GraphInstantiate{                \
+  static constexpr ::infini::rt::cuda_like::SdkFunction kGraphInstantiate{               \
       #prefix "GraphInstantiate", [](auto* exec, auto graph) {                           \
         if constexpr (requires { prefix##GraphInstantiate(exec, graph, 0ULL); }) {       \
           return prefix##GraphInstantiate(exec, graph, 0ULL);                            \

@@ -60,21 +60,21 @@ class SdkCalls {
   class DeviceScope {
    public:
     DeviceScope(Function function, int index) : function_(function) {
-      Check({function, index}, Sdk::GetDevice, &previous_);
+      Check({function, index}, Sdk::kGetDevice, &previous_);
       if (previous_ == index) return;
-      Check({function, index}, Sdk::SetDevice, index);
+      Check({function, index}, Sdk::kSetDevice, index);
       switched_ = true;
     }
     DeviceScope(const DeviceScope&) = delete;
     DeviceScope& operator=(const DeviceScope&) = delete;
     // Still inside only when `body` or `Leave` threw: the first error is the one to tell.
     ~DeviceScope() {
-      if (switched_) Try(Sdk::SetDevice, previous_);
+      if (switched_) Try(Sdk::kSetDevice, previous_);
     }
 
     void Leave() {
       if (!switched_) return;
-      Check({function_, previous_}, Sdk::SetDevice, previous_);
+      Check({function_, previous_}, Sdk::kSetDevice, previous_);
       switched_ = false;
     }
 
@@ -101,7 +101,7 @@ class SdkCalls {
   }
 
  private:
-  static void ClearLastError() noexcept { static_cast<void>(Sdk::GetLastError.call()); }
+  static void ClearLastError() noexcept { static_cast<void>(Sdk::kGetLastError.call()); }
 
   [[noreturn]] static void Throw(const CallSite& site, const char* name, Status status) {
     ClearLastError();  // so that no later call reports this failure again
@@ -110,12 +110,13 @@ class SdkCalls {
                                                           : ErrorCode::kDeviceFailure;
     int index = site.index;
     std::string device = DeviceTypeName(Sdk::kType);
-    if (index != kCurrentDevice || Try(Sdk::GetDevice, &index))
+    if (index != kCurrentDevice || Try(Sdk::kGetDevice, &index)) {
       device = Device(Sdk::kType, index).ToString();
+    }
     std::string message = name;
     if (site.bytes != 0) message += " of " + std::to_string(site.bytes) + " bytes";
-    message += std::string(" returned ") + Sdk::GetErrorName.call(status) + " (" +
-               Sdk::GetErrorString.call(status) + ")";
+    message += std::string(" returned ") + Sdk::kGetErrorName.call(status) + " (" +
+               Sdk::kGetErrorString.call(status) + ")";
     throw Error(code, FunctionName(site.function), device, message);
   }
 };

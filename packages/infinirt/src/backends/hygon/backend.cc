@@ -6,6 +6,6 @@
 namespace infini::rt {
 
 extern const Backend kHygonBackend;
-constinit const Backend kHygonBackend = cuda_like::CudaLikeBackend<HygonSdk>::Make();
+constexpr Backend kHygonBackend = cuda_like::CudaLikeBackend<HygonSdk>::Make();
 
 }  // namespace infini::rt

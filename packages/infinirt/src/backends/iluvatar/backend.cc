@@ -6,6 +6,6 @@
 namespace infini::rt {
 
 extern const Backend kIluvatarBackend;
-constinit const Backend kIluvatarBackend = cuda_like::CudaLikeBackend<IluvatarSdk>::Make();
+constexpr Backend kIluvatarBackend = cuda_like::CudaLikeBackend<IluvatarSdk>::Make();
 
 }  // namespace infini::rt

@@ -6,6 +6,6 @@
 namespace infini::rt {
 
 extern const Backend kMetaxBackend;
-constinit const Backend kMetaxBackend = cuda_like::CudaLikeBackend<MetaxSdk>::Make();
+constexpr Backend kMetaxBackend = cuda_like::CudaLikeBackend<MetaxSdk>::Make();
 
 }  // namespace infini::rt

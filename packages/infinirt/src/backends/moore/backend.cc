@@ -6,6 +6,6 @@
 namespace infini::rt {
 
 extern const Backend kMooreBackend;
-constinit const Backend kMooreBackend = cuda_like::CudaLikeBackend<MooreSdk>::Make();
+constexpr Backend kMooreBackend = cuda_like::CudaLikeBackend<MooreSdk>::Make();
 
 }  // namespace infini::rt

@@ -6,6 +6,6 @@
 namespace infini::rt {
 
 extern const Backend kNvidiaBackend;
-constinit const Backend kNvidiaBackend = cuda_like::CudaLikeBackend<NvidiaSdk>::Make();
+constexpr Backend kNvidiaBackend = cuda_like::CudaLikeBackend<NvidiaSdk>::Make();
 
 }  // namespace infini::rt

@@ -6,6 +6,6 @@
 namespace infini::rt {
 
 extern const Backend kTheadBackend;
-constinit const Backend kTheadBackend = cuda_like::CudaLikeBackend<TheadSdk>::Make();
+constexpr Backend kTheadBackend = cuda_like::CudaLikeBackend<TheadSdk>::Make();
 
 }  // namespace infini::rt

@@ -18,8 +18,9 @@ Outcome EndCapture(State& state, SDK(Stream_t) stream, SDK(Graph_t) * graph, Sta
   if (graph == nullptr) return kInvalidValue;
   if (!state.streams.contains(stream)) return kInvalidHandle;
   if (stream->capture == nullptr) return kIllegalState;
-  if (stream->capture->owner != std::this_thread::get_id())
+  if (stream->capture->owner != std::this_thread::get_id()) {
     return SDK(ErrorStreamCaptureWrongThread);
+  }
   const std::unique_ptr<Capture> capture = std::move(stream->capture);
   *graph = nullptr;
   if (fault != kSuccess) return fault;

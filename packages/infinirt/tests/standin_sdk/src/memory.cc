@@ -137,14 +137,16 @@ Status SDK(FreeAsync)(void* data, SDK(Stream_t) stream) {
 Status SDK(MemcpyAsync)(void* target, const void* source, std::size_t bytes, SDK(MemcpyKind) kind,
                         SDK(Stream_t) stream) {
   return Call(SDK_NAME(MemcpyAsync), [=](State& state) -> Outcome {
-    if (const Status status = CheckCopy(state, target, source, bytes, kind); status != kSuccess)
+    if (const Status status = CheckCopy(state, target, source, bytes, kind); status != kSuccess) {
       return status;
+    }
     return Submit(state, stream, [=] {
       State& now = GetState();
       {
         const std::scoped_lock lock(now.mutex);  // a replay may come after the memory was freed
-        if (const Status status = CheckCopy(now, target, source, bytes, kind); status != kSuccess)
+        if (const Status status = CheckCopy(now, target, source, bytes, kind); status != kSuccess) {
           return status;
+        }
       }
       std::memcpy(target, source, bytes);
       return kSuccess;

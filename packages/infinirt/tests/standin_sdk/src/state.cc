@@ -20,8 +20,9 @@ template <typename Number>
 Number ReadNumber(const char* variable, std::string_view text) {
   Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0)
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) {
     FailEnvironment(variable, text);
+  }
   return number;
 }
 
@@ -36,7 +37,8 @@ Number ReadVariable(const char* variable, Number unset) {
 State::State()
     : device_count(ReadVariable<int>("STANDIN_DEVICES", 2)),
       is_lazy(ReadVariable<int>("STANDIN_LAZY", 0) != 0),
-      memory_per_device(static_cast<std::size_t>(ReadVariable<long>("STANDIN_MEMORY", 1L << 30))) {
+      memory_per_device(static_cast<std::size_t>(
+          ReadVariable<std::int64_t>("STANDIN_MEMORY", std::int64_t{1} << 30))) {
   for (int device = 0; device < device_count; ++device) {
     default_queues.push_back(std::make_shared<Queue>(Queue{device, {}}));
   }
@@ -48,7 +50,7 @@ State::State()
   if (colon == std::string_view::npos || colon == 0) FailEnvironment("STANDIN_FAULT", plan);
   fault_function = plan.substr(0, colon);
   fault_countdown =
-      static_cast<unsigned long>(ReadNumber<long>("STANDIN_FAULT", plan.substr(colon + 1)));
+      static_cast<std::size_t>(ReadNumber<std::int64_t>("STANDIN_FAULT", plan.substr(colon + 1)));
   fault_status = SDK(ErrorUnknown);
 }
 
@@ -69,9 +71,10 @@ Status CallWithFault(const char* name, const std::function<Outcome(State&, Statu
     const std::scoped_lock lock(state.mutex);
     ++state.calls;
     Status fault = kSuccess;
-    if (state.fault_countdown != 0 &&
-        (state.fault_function.empty() || state.fault_function == name) &&
-        --state.fault_countdown == 0) {
+    const bool is_planned = state.fault_countdown != 0 &&
+                            (state.fault_function.empty() || state.fault_function == name);
+    if (is_planned) --state.fault_countdown;
+    if (is_planned && state.fault_countdown == 0) {
       state.faulted_function = name;
       fault = state.fault_status;
     }
@@ -100,8 +103,9 @@ Status CheckMayWait(State& state) {
   if (thread_mode == SDK(StreamCaptureModeRelaxed)) return kSuccess;
   Status status = kSuccess;
   for (const SDK(Stream_t) stream : state.streams) {
-    if (stream->capture == nullptr || stream->capture->mode == SDK(StreamCaptureModeRelaxed))
+    if (stream->capture == nullptr || stream->capture->mode == SDK(StreamCaptureModeRelaxed)) {
       continue;
+    }
     const bool is_own = stream->capture->owner == std::this_thread::get_id();
     const bool is_global = stream->capture->mode == SDK(StreamCaptureModeGlobal) &&
                            thread_mode == SDK(StreamCaptureModeGlobal);
@@ -130,18 +134,18 @@ const char* standinPrefix(void) { return STANDIN_STRING_EXPANDED(STANDIN_PREFIX)
 StandinLive standinLive(void) {
   standin::State& state = standin::GetState();
   const std::scoped_lock lock(state.mutex);
-  const auto count = [](const auto& objects) { return static_cast<long>(objects.size()); };
+  const auto count = [](const auto& objects) { return objects.size(); };
   return {count(state.device_memory), count(state.host_memory), count(state.streams),
           count(state.events),        count(state.graphs),      count(state.graph_execs)};
 }
 
-unsigned long standinCallCount(void) {
+std::size_t standinCallCount(void) {
   standin::State& state = standin::GetState();
   const std::scoped_lock lock(state.mutex);
   return state.calls;
 }
 
-void standinSetFault(const char* function, unsigned long nth, int status) {
+void standinSetFault(const char* function, std::size_t nth, int status) {
   standin::State& state = standin::GetState();
   const std::scoped_lock lock(state.mutex);
   state.fault_function = function == nullptr ? "" : function;

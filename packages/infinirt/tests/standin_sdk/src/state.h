@@ -87,9 +87,9 @@ struct State {
   std::set<SDK(Graph_t)> graphs;
   std::set<SDK(GraphExec_t)> graph_execs;
 
-  unsigned long calls = 0;
+  std::size_t calls = 0;
   std::string fault_function;  // empty: any
-  unsigned long fault_countdown = 0;
+  std::size_t fault_countdown = 0;
   Status fault_status = kSuccess;
   const char* faulted_function = nullptr;
 };
