@@ -35,9 +35,11 @@ def test_the_python_shown_runs(
 def test_the_commands_shown_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PACKAGE)
     commands = re.findall(r"^    linnet (.*)$", README, re.MULTILINE)
-    assert len(commands) == 3 and all(main(command.split()) == 0 for command in commands)
+    assert len(commands) == 3
+    assert all(main(command.split()) == 0 for command in commands)
 
 
 def test_every_folder_listed_exists() -> None:
     folders = re.findall(r"^\| `([\w/]+)` \|", README, re.MULTILINE)
-    assert len(folders) > 10 and all((PACKAGE / folder).is_dir() for folder in folders)
+    assert len(folders) > 10
+    assert all((PACKAGE / folder).is_dir() for folder in folders)

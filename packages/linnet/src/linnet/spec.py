@@ -33,7 +33,7 @@ class Case:
     text: str | None
 
 
-class SpecFailure(AssertionError):
+class SpecError(AssertionError):
     """A case whose program is answered otherwise; the text shows both answers."""
 
 
@@ -75,7 +75,7 @@ def _files(program: str) -> tuple[tuple[str, str], ...]:
 
 
 def run_case(case: Case) -> None:
-    """Checks a case's program; SpecFailure if the answer differs from the page."""
+    """Checks a case's program; SpecError if the answer differs from the page."""
     found = check_files(case.files)
     errors = {d.code for d in found if d.severity == "error"}
     answered = {d.code for d in found}
@@ -83,12 +83,12 @@ def run_case(case: Case) -> None:
     compared = answered if any(code.startswith("W") for code in wanted) else errors
     text = "\n\n".join(render_text(d) for d in found)
     if compared != wanted:
-        raise SpecFailure(
+        raise SpecError(
             f"expected {', '.join(sorted(wanted)) or 'no errors'}, "
             f"got {', '.join(sorted(compared)) or 'no errors'}\n{text}"
         )
     if case.text is not None and case.text != text:
-        raise SpecFailure(f"expected the text\n{case.text}\n\ngot\n{text}")
+        raise SpecError(f"expected the text\n{case.text}\n\ngot\n{text}")
 
 
 def check_files(files: tuple[tuple[str, str], ...]) -> tuple[Diagnostic, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import jsonschema
@@ -40,7 +39,8 @@ def test_check_prints_errors_and_exits_1(source: Path, capsys: pytest.CaptureFix
     source.write_text("module m\nfn f() -> f32 { return y }")
     assert main(["check", str(source)]) == 1
     text = capsys.readouterr().err
-    assert text.startswith("error E1201: there is no name `y` here") and "1 error" in text
+    assert text.startswith("error E1201: there is no name `y` here")
+    assert "1 error" in text
     assert main(["check", "--json", str(source)]) == 1
     assert json.loads(capsys.readouterr().out)["summary"] == {"errors": 1, "warnings": 0}
 
@@ -88,12 +88,13 @@ def test_graph_refuses_bindings_that_do_not_fit(
     binding: str, complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(["graph", str(EXAMPLE), "--entry", "forward", "--bind", "H=4", "B=1", binding])
-    assert code == 2 and complaint in capsys.readouterr().err
+    assert code == 2
+    assert complaint in capsys.readouterr().err
 
 
 def test_fmt_rewrites_in_place_and_keeps_permissions(source: Path) -> None:
     source.write_text("module m\nconst A=1")
-    os.chmod(source, 0o640)
+    source.chmod(0o640)
     assert main(["fmt", "--check", str(source)]) == 1
     assert source.read_text() == "module m\nconst A=1"
     assert main(["fmt", str(source.parent)]) == 0

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import EXAMPLES, LIBRARY, all_programs
+from linnet_helpers.layouts import assert_invariants, shaken
+from linnet_helpers.programs import EXAMPLES, LIBRARY, all_programs
 
 from linnet.format import format_source, format_text
 from linnet.source import SourceFile
 from linnet.syntax import parse, parse_text, tokenize
-from linnet.syntax.tree import same_tree
 
 PROGRAMS = all_programs()
-
-
-def assert_invariants(text: str) -> str:
-    once = format_text(text)
-    before, after = parse_text(text), parse_text(once)
-    assert not after.errors and same_tree(before.tree, after.tree)
-    assert len(before.tree.comments) == len(after.tree.comments)
-    assert format_text(once) == once
-    assert once.endswith("\n") and not once.endswith("\n\n") and "\n\n\n" not in once
-    assert all(line == line.rstrip() for line in once.split("\n"))
-    return once
 
 
 @pytest.mark.parametrize("path", [*LIBRARY, *EXAMPLES], ids=lambda p: p.stem)
@@ -37,30 +24,6 @@ def test_our_own_sources_are_formatted(path: object) -> None:
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_programs_keep_their_tree(number: int) -> None:
     assert_invariants(PROGRAMS[number])
-
-
-def shaken(text: str, seed: int) -> str:
-    """The same tokens with other white space and with comments anywhere between them."""
-    pick = random.Random(seed)
-    tokens = tokenize(SourceFile("t", text)).tokens
-    parts: list[str] = []
-    gaps = [
-        " ",
-        " ",
-        " ",
-        "\n",
-        "\n\n\n",
-        "\t",
-        " \r\n ",
-        " // c\n",
-        "/* b */ ",
-        "\n// own\n",
-        "\n/*\n x\n*/\n",
-    ]
-    weights = [30, 10, 10, 10, 4, 2, 2, pick.choice([0, 1, 3]), pick.choice([0, 1]), 1, 0.3]
-    for token in tokens:
-        parts += [token.text, pick.choices(gaps, weights)[0]]
-    return "".join(parts)
 
 
 @settings(max_examples=300, deadline=None)
@@ -105,9 +68,8 @@ def test_long_lines_break_after_operators_and_reductions_indent_their_body() -> 
     sums = " + ".join(f"a_long_name_number_{i}" for i in range(6))
     text = f"module m\nfn f() {{ let x = {sums} let y = sum[i] ({sums}) }}"
     shown = format_text(text).split("\n")
-    assert shown[3] == "    let x = a_long_name_number_0 +" and shown[4].startswith(
-        "        a_long"
-    )
+    assert shown[3] == "    let x = a_long_name_number_0 +"
+    assert shown[4].startswith("        a_long")
     assert "    let y = sum[i]" in shown
 
 
@@ -124,5 +86,6 @@ def test_comments_stay_with_what_they_follow_or_precede() -> None:
 
 def test_a_file_that_does_not_parse_is_left_alone() -> None:
     found = format_source(SourceFile("t", "module m fn f( {"))
-    assert found.text is None and found.errors[0].code == "E1101"
+    assert found.text is None
+    assert found.errors[0].code == "E1101"
     assert parse(tokenize(SourceFile("t", "module m"))).errors == ()

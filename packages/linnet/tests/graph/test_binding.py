@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interpreter import run
+from linnet_helpers.interpreter import run
 
 from linnet.check import check_text
 from linnet.graph import Graph, verify
@@ -41,7 +41,8 @@ def test_scan_stacks_what_it_yields_and_carries_variables() -> None:
     made = graph(SCAN, inputs={"xs": ((3, 1), "f32"), "start": ((), "i64")})
     totals, marks, count = run(made, {"xs": np.ones((3, 1)), "start": 1})
     np.testing.assert_allclose(totals[:, 0], [1, 1.9, 2.71], rtol=1e-6)
-    assert marks.tolist() == [4, 9, 16] and count == 4
+    assert marks.tolist() == [4, 9, 16]
+    assert count == 4
 
 
 COUNTER = """
@@ -59,10 +60,13 @@ pub block Counter {
 def test_state_is_read_before_and_written_after() -> None:
     made = graph(COUNTER, inputs={"x": ((), "i64")})
     states: dict[str, Any] = {}
-    assert run(made, {"x": 2}, states=states) == 0 and states["seen"].tolist() == [2]
-    assert run(made, {"x": 4}, states=states) == 1 and states["seen"].tolist() == [7]
+    assert run(made, {"x": 2}, states=states) == 0
+    assert states["seen"].tolist() == [2]
+    assert run(made, {"x": 4}, states=states) == 1
+    assert states["seen"].tolist() == [7]
     assert [s.kind for s in made.steps].count("state_write") == 1
-    assert made.states[0].path == "seen" and made.states[0].result != made.states[0].value
+    assert made.states[0].path == "seen"
+    assert made.states[0].result != made.states[0].value
 
 
 OPTIONAL_CHILD = """
@@ -82,7 +86,8 @@ pub block Net<N: Dim> {
 def test_optional_child_follows_its_weights() -> None:
     inputs = {"x": ((2,), "f32")}
     without = graph(OPTIONAL_CHILD, inputs=inputs, generics={"N": 2})
-    assert without.steps == () and without.results == (without.inputs[0].value,)
+    assert without.steps == ()
+    assert without.results == (without.inputs[0].value,)
     present = graph(OPTIONAL_CHILD, inputs=inputs, generics={"N": 2}, bound={"head.w"})
     assert run(present, {"x": [1, 2]}, {"head.w": [3, 4]}).tolist() == [3, 8]
 
@@ -179,10 +184,12 @@ def test_index_notation_means_what_numpy_computes() -> None:
     x = np.arange(6.0).reshape(2, 3)
     ids = np.array([1, 0])
     d, t, rows, picked, row, total = run(made, {"a": a, "x": x, "ids": ids, "k": 1})
-    assert d.tolist() == [1, 4] and t.tolist() == a.T.tolist()
+    assert d.tolist() == [1, 4]
+    assert t.tolist() == a.T.tolist()
     assert rows.tolist() == (x[ids] + np.arange(2)[:, None]).tolist()
     assert picked.tolist() == x[np.arange(2), ids].tolist()
-    assert row.tolist() == x[1].tolist() and total == 30
+    assert row.tolist() == x[1].tolist()
+    assert total == 30
 
 
 def test_sums_of_products_contract_and_squares_do_not() -> None:
@@ -258,7 +265,8 @@ pub entry run<N: Dim>(p: Pair<N>, t: (f32, i32), m: Mode, b: Tensor[N; f32]? = n
     values = {"p.low": [1, 2], "p.high": [3, 4], "t.0": 2, "t.1": 0}
     for mode, want in ((0, [4, 6]), (1, [3, 8]), (2, [1, 2])):
         found = run(made, {**values, "m": mode})
-        assert found["low"].tolist() == want and found["high"].tolist() == [6, 8]
+        assert found["low"].tolist() == want
+        assert found["high"].tolist() == [6, 8]
     given = graph(text, inputs={**inputs, "b": vector})
     assert run(given, {**values, "m": 2, "b": [10, 20]})["low"].tolist() == [11, 22]
 
@@ -272,7 +280,8 @@ pub entry run<N: Dim>(x: Tensor[N, 5; f32]) -> (Tensor[N, 2; f32], Tensor[N; f32
 """
     x = np.arange(15.0).reshape(3, 5)
     a, b, c = run(graph(text, inputs=[((3, 5), "f32")]), {"x": x})
-    assert a.tolist() == x[:, 1:5:2].tolist() and b.tolist() == x[:, 4].tolist()
+    assert a.tolist() == x[:, 1:5:2].tolist()
+    assert b.tolist() == x[:, 4].tolist()
     assert c.tolist() == x[:2].tolist()
     a, b, c = run(graph(text, inputs=[((1, 5), "f32")]), {"x": x[:1]})
     assert c.tolist() == x[:1].tolist()
@@ -291,7 +300,8 @@ pub entry run<N: Dim>(x: Tensor[N; f32], w: Tensor[N; f32]) -> Tensor[N; f32] {
 """
     (call,) = graph(text, inputs=[((2,), "f32"), ((2,), "f32")]).semantic_calls("m::gate")
     assert call.gradient is not None
-    assert len(call.gradient.inputs) == 5 and len(call.gradient.outputs) == 2
+    assert len(call.gradient.inputs) == 5
+    assert len(call.gradient.outputs) == 2
     assert [s.kind for s in call.gradient.steps] == ["mul", "mul"]
 
 
@@ -307,7 +317,8 @@ pub entry run<N: Dim>(x: Tensor[N; f32]) -> Tensor[N; f32] {
     made = graph(text, inputs=[((2,), "f32")])
     assert [s.kind for s in made.steps] == ["add", "mul"]
     (call,) = made.calls
-    assert (call.start, call.stop) == (0, 2) and len(call.results) == 2
+    assert (call.start, call.stop) == (0, 2)
+    assert len(call.results) == 2
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,10 @@ def test_reads_include_what_nested_bodies_use() -> None:
 
 def test_argument_lookup_lists_the_names() -> None:
     call = small_graph().semantic_calls("std.nn.linear::linear")[0]
-    assert call.argument("bias") is None and call.operands == (0,) and call.results == (4,)
+    assert call.argument("bias") is None
+    assert call.operands == (0,)
+    assert call.results == (4,)
     with pytest.raises(KeyError, match="x, bias"):
         call.argument("weight")
-    assert small_graph().literal(3) == float("-inf") and small_graph().literal(0) is None
+    assert small_graph().literal(3) == float("-inf")
+    assert small_graph().literal(0) is None

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from programs import all_programs
+from linnet_helpers.programs import all_programs
 
 from linnet.check import check_text
 from linnet.check.definitions import BlockDef

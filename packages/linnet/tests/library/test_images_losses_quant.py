@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interpreter import run
+from linnet_helpers.interpreter import run
 
 from linnet.check import check_text
 from linnet.graph.binding import graph_for

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interpreter import run
+from linnet_helpers.interpreter import run
 
 import linnet
 from linnet.check import check_file, check_text

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from interpreter import run
+from linnet_helpers.interpreter import run
 
 from linnet.check import check_file
 from linnet.graph.binding import graph_for, manifest

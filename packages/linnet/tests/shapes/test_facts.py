@@ -65,9 +65,11 @@ def test_different_sizes_stay_different(left: Poly, right: Poly) -> None:
 
 def test_divisibility_is_transitive_and_splits_products() -> None:
     chain = Facts([Constraint("==", mod(N, K), ZERO), Constraint("==", mod(H, N), ZERO)])
-    assert chain.divides(K, H) and not chain.divides(H, K)
+    assert chain.divides(K, H)
+    assert not chain.divides(H, K)
     product = Facts([Constraint("==", mod(H, N * K), ZERO)])
-    assert product.divides(N, H) and product.divides(K, H)
+    assert product.divides(N, H)
+    assert product.divides(K, H)
 
 
 def test_two_inequalities_combine() -> None:
@@ -92,13 +94,16 @@ def test_equality_is_solved_and_substituted() -> None:
 
 def test_overflow_proves_nothing() -> None:
     huge = number(2**62) * number(4)
-    assert huge.invalid and not Facts().equal(huge, huge)
+    assert huge.invalid
+    assert not Facts().equal(huge, huge)
 
 
 def test_counterexample_satisfies_the_facts() -> None:
     facts = Facts([Constraint(">", N, ZERO)])
     found = counterexample(facts, Constraint("==", mod(H, N), ZERO))
-    assert found is not None and found["N"] > 0 and found["H"] % found["N"] != 0
+    assert found is not None
+    assert found["N"] > 0
+    assert found["H"] % found["N"] != 0
 
 
 SYMBOLS = (H, N, K)

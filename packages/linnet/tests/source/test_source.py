@@ -30,14 +30,17 @@ def test_positions_count_lines_and_code_points_from_one() -> None:
         (2, 2, 4),
         (3, 1, 6),
     ]
-    assert file.line(2) == "äö" and file.line(3) == ""
+    assert file.line(2) == "äö"
+    assert file.line(3) == ""
 
 
 def test_decoding_skips_a_byte_order_mark_and_reports_bad_bytes() -> None:
     file, wrong = decode(b"\xef\xbb\xbfmodule m", "t")
-    assert file.text == "module m" and wrong is None
+    assert file.text == "module m"
+    assert wrong is None
     file, wrong = decode("module ä ".encode() + b"\xff", "t")
-    assert wrong is not None and wrong.code == "E1001"
+    assert wrong is not None
+    assert wrong.code == "E1001"
     assert tuple(file.position(wrong.primary.span.start))[:2] == (1, 10)
 
 
@@ -59,7 +62,8 @@ def test_carets_stand_below_what_they_mark_whatever_is_before() -> None:
 def test_json_has_the_published_form() -> None:
     found = check_text("module m\nfn f() -> f32 { return missing }", "dir/t.linnet").diagnostics
     document = json.loads(json.dumps(render_json(found)))
-    assert document["version"] == 1 and document["summary"] == {"errors": 1, "warnings": 0}
+    assert document["version"] == 1
+    assert document["summary"] == {"errors": 1, "warnings": 0}
     (one,) = document["diagnostics"]
     assert set(one) == {
         "code",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from linnet.source import CODES
-from linnet.spec import Case, SpecFailure, read_cases, run_case
+from linnet.spec import Case, SpecError, read_cases, run_case
 
 PAGES = sorted(Path(__file__).parent.glob("*.md"))
 CASES = [(page, case) for page in PAGES for case in read_cases(page.read_text(encoding="utf-8"))]
@@ -32,8 +32,8 @@ def test_every_code_has_a_program_that_raises_it_alone() -> None:
 
 def test_a_page_that_says_otherwise_fails() -> None:
     wrong = "# T\n```linnet\nmodule m\n// error: E2101\n```\n"
-    with pytest.raises(SpecFailure, match="expected E2101, got no errors"):
+    with pytest.raises(SpecError, match="expected E2101, got no errors"):
         run_case(read_cases(wrong)[0])
     text = "```linnet\nmodule m\n// error: E1201\nconst A = b\n```\n\n```text\nnothing\n```\n"
-    with pytest.raises(SpecFailure, match="expected the text"):
+    with pytest.raises(SpecError, match="expected the text"):
         run_case(read_cases(text)[0])

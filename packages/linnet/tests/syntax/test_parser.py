@@ -29,7 +29,8 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_deep_text_is_an_error_and_no_crash(name: str) -> None:
     errors = parse_text(HOSTILE[name]).errors
-    assert 1 <= len(errors) <= 3 and errors[0].code == "E1101"
+    assert 1 <= len(errors) <= 3
+    assert errors[0].code == "E1101"
 
 
 def test_long_flat_text_is_read() -> None:
@@ -51,7 +52,8 @@ def test_long_flat_text_is_read() -> None:
 )
 def test_odd_text_is_one_error(text: str, code: str) -> None:
     (error,) = parse_text(text).errors
-    assert error.code == code and len(error.message) < 200
+    assert error.code == code
+    assert len(error.message) < 200
 
 
 def test_an_error_ends_its_statement_only() -> None:

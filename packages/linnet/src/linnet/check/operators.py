@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from linnet.check.agreement import literal_problem
 from linnet.check.expressions import ExpressionChecker
 from linnet.check.types import (
@@ -51,7 +53,15 @@ def shaped(dims: Dims, dtype: DType) -> Type:
     return Tensor(dims, dtype) if dims else Scalar(dtype)
 
 
-def broadcast(left: Dims, right: Dims, facts: Facts) -> Dims | tuple[None, Dim, Dim]:
+@dataclass(frozen=True)
+class Clash:
+    """Two dimensions that are not proved to broadcast."""
+
+    left: Dim
+    right: Dim
+
+
+def broadcast(left: Dims, right: Dims, facts: Facts) -> Dims | Clash:
     """The shape both broadcast to, or the first pair (from the right) that is not proved."""
     found: list[Dim] = []
     for position in range(1, max(len(left), len(right)) + 1):
@@ -63,14 +73,14 @@ def broadcast(left: Dims, right: Dims, facts: Facts) -> Dims | tuple[None, Dim, 
             a, b = left[-position], right[-position]
             if isinstance(a, Pack) or isinstance(b, Pack):
                 if a is not b:
-                    return (None, a, b)
+                    return Clash(a, b)
                 found.append(a)
             elif a.constant == 1:
                 found.append(b)
             elif b.constant == 1 or facts.equal(a, b):
                 found.append(a)
             else:
-                return (None, a, b)
+                return Clash(a, b)
     return tuple(reversed(found))
 
 
@@ -223,16 +233,17 @@ class OperatorChecker(ExpressionChecker):
         shape = dims_of(operands[0])
         for other in operands[1:]:
             found = broadcast(shape, dims_of(other), self.facts)
-            if found and found[0] is None:
-                self.broadcast_error(at, shape, dims_of(other), found[1], found[2])
+            if isinstance(found, Clash):
+                self.broadcast_error(at, shape, dims_of(other), found)
                 return None
-            shape = tuple(d for d in found if d is not None)
+            shape = found
         return shape
 
-    def broadcast_error(self, at: tree.Node, left: Dims, right: Dims, a: Dim, b: Dim) -> None:
+    def broadcast_error(self, at: tree.Node, left: Dims, right: Dims, clash: Clash) -> None:
         """E2207 with the pair of dimensions and an example."""
         from linnet.check.session import example_notes
 
+        a, b = clash.left, clash.right
         notes = [f"the shapes are [{show_dims(left)}] and [{show_dims(right)}]"]
         if not isinstance(a, Pack) and not isinstance(b, Pack):
             notes += example_notes(counterexample(self.facts, Constraint("==", a, b)))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from linnet.check.calls import CallChecker
 from linnet.check.definitions import ModuleScope
-from linnet.check.operators import broadcast, dims_of, dtype_of, is_literal, shaped
+from linnet.check.operators import Clash, broadcast, dims_of, dtype_of, is_literal, shaped
 from linnet.check.records import PreludeCall
 from linnet.check.session import Session
 from linnet.check.types import (
@@ -395,8 +395,8 @@ class PreludeChecker(CallChecker):
                 found = I64
         own = dims_of(found)
         result = broadcast(own, shape, self.facts)
-        if result and result[0] is None:
-            self.broadcast_error(expr, own, shape, result[1], result[2])
+        if isinstance(result, Clash):
+            self.broadcast_error(expr, own, shape, result)
             return ERROR
         fits = len(own) <= len(shape) and all(
             self.same_or_widened(a, b)

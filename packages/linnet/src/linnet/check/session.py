@@ -14,7 +14,8 @@ from linnet.syntax import tree
 class Resolver(Protocol):
     """Completes a definition: types, generics, fields. Repeated calls do nothing."""
 
-    def __call__(self, definition: Definition, at: Mark) -> None: ...
+    def __call__(self, definition: Definition, at: Mark) -> None:
+        """Completes `definition`, needed at `at`."""
 
 
 class Session:

@@ -17,9 +17,19 @@ class CommandError(Exception):
     """A command line that cannot be carried out; exit code 2."""
 
 
+def say(text: str) -> None:
+    """Prints to standard output."""
+    sys.stdout.write(text + "\n")
+
+
+def complain(text: str) -> None:
+    """Prints to standard error."""
+    sys.stderr.write(text + "\n")
+
+
 def fail(message: str) -> int:
     """Prints why a command line was refused."""
-    print(f"linnet: {message}", file=sys.stderr)
+    complain(f"linnet: {message}")
     return 2
 
 
@@ -51,10 +61,10 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
         if colour:
             _print_coloured(text, diagnostic.severity)
         else:
-            print(text + "\n", file=sys.stderr)
+            complain(text + "\n")
     if listed:
         errors = sum(d.severity == "error" for d in listed)
-        print(count_line(errors, len(listed) - errors), file=sys.stderr)
+        complain(count_line(errors, len(listed) - errors))
 
 
 def _print_coloured(text: str, severity: str) -> None:
@@ -82,7 +92,7 @@ def count_line(errors: int, warnings: int) -> str:
 
 def print_json(document: dict[str, Any]) -> None:
     """Prints a document to standard output."""
-    print(json.dumps(document, indent=2, ensure_ascii=False))
+    say(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def print_diagnostics_json(diagnostics: Iterable[Diagnostic]) -> None:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from linnet.commands.console import CommandError, fail, read, show_diagnostics
+from linnet.commands.console import CommandError, complain, fail, read, show_diagnostics
 from linnet.format import format_source
 
 
@@ -61,12 +61,12 @@ def format_file(path: str, check: bool) -> int:
         show_diagnostics(found.errors)
         return 1
     if path == "-":
-        print(found.text, end="")
+        sys.stdout.write(found.text)
         return 0
     if found.text.encode() == Path(path).read_bytes():
         return 0
     if check:
-        print(f"{path} would change", file=sys.stderr)
+        complain(f"{path} would change")
         return 1
     replace_file(Path(path), found.text)
     return 0
@@ -78,8 +78,8 @@ def replace_file(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(text.encode())
-        os.chmod(temporary, path.stat().st_mode)
-        os.replace(temporary, path)
+        Path(temporary).chmod(path.stat().st_mode)
+        Path(temporary).replace(path)
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)
         raise CommandError(f"cannot write {path}: {error.strerror}") from error

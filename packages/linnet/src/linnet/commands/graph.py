@@ -8,7 +8,7 @@ from typing import Any
 
 from linnet.check import CheckedProgram
 from linnet.check.types import DTYPE_NAMES
-from linnet.commands.console import CommandError, fail, load, print_json, show_diagnostics
+from linnet.commands.console import CommandError, fail, load, print_json, say, show_diagnostics
 from linnet.graph import Body, Call, Graph, Step
 
 
@@ -52,7 +52,7 @@ def run_graph(options: argparse.Namespace) -> int:
     if options.json:
         print_json(graph.to_json())
     else:
-        print("\n".join(graph_lines(graph)))
+        say("\n".join(graph_lines(graph)))
     return 0
 
 

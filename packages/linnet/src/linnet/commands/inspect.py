@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from linnet.commands.console import CommandError, fail, load, print_json, show_diagnostics
+from linnet.commands.console import CommandError, fail, load, print_json, say, show_diagnostics
 
 
 def add_inspect(commands: Any) -> None:
@@ -43,7 +43,7 @@ def run_inspect(options: argparse.Namespace) -> int:
     if options.json or options.ir:
         print_json(document)
     else:
-        print("\n".join(interface_lines(document)))
+        say("\n".join(interface_lines(document)))
     return 0
 
 

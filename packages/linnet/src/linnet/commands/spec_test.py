@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from linnet.commands.console import fail
-from linnet.spec import SpecFailure, read_cases, run_case
+from linnet.commands.console import fail, say
+from linnet.spec import SpecError, read_cases, run_case
 
 
 def add_spec_test(commands: Any) -> None:
@@ -32,8 +32,8 @@ def run_spec_test(options: argparse.Namespace) -> int:
             try:
                 run_case(case)
                 passed += 1
-            except SpecFailure as failure:
+            except SpecError as failure:
                 failed += 1
-                print(f"{page}:{case.line}: {case.title}: {failure}\n")
-    print(f"{passed} passed, {failed} failed")
+                say(f"{page}:{case.line}: {case.title}: {failure}\n")
+    say(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0

@@ -228,7 +228,8 @@ class ExpressionLowerer:
             return self.member(self.instance, target.member.name, target.member.kind, expr)
         if isinstance(target, ConstDef):
             return self.constant(target, expr.span)
-        assert isinstance(target, GenericParam) and isinstance(target.key, Atom)
+        assert isinstance(target, GenericParam)
+        assert isinstance(target.key, Atom)
         return self.emit("size", (), CompileInt(of(target.key)), expr.span, size=of(target.key))
 
     def member(self, instance: int, name: str, kind: str, expr: tree.Expr) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from linnet.source import Diagnostic, Mark, Span, clip
 from linnet.syntax.lexer import Token, TokenList
 from linnet.syntax.tree import Identifier
@@ -24,7 +22,7 @@ MEMBER_STARTS = frozenset((
 # fmt: on
 
 
-class SyntaxProblem(Exception):
+class ParseError(Exception):
     """Leaves the construct being parsed; the error is already reported unless speculating."""
 
 
@@ -80,7 +78,7 @@ class Cursor:
         """Takes `text` or reports that it is missing."""
         if self.is_(text):
             return self.advance()
-        self.unexpected(f"`{text}`", context)
+        raise self.unexpected(f"`{text}`", context)
 
     def name(self, what: str) -> Identifier:
         """Takes a name; a reserved word is reported and taken as one."""
@@ -88,7 +86,7 @@ class Cursor:
         if token.kind == "reserved":
             self.report_reserved(token)
         elif token.kind != "name":
-            self.unexpected("a name", what)
+            raise self.unexpected("a name", what)
         self.advance()
         return Identifier(token.span, token.text)
 
@@ -101,7 +99,7 @@ class Cursor:
     def report(self, code: str, message: str, span: Span, label: str = "", *helps: str) -> None:
         """Records an error, at most one per token."""
         if self.speculating:
-            raise SyntaxProblem
+            raise ParseError
         if span.start not in self._reported:
             self._reported.add(span.start)
             self.errors.append(Diagnostic(code, message, Mark(self.file, span, label), helps=helps))
@@ -116,8 +114,8 @@ class Cursor:
             f"call it something else, such as `{token.text}_`",
         )
 
-    def unexpected(self, wanted: str, context: str, *helps: str) -> NoReturn:
-        """E1101: `wanted` should stand here."""
+    def unexpected(self, wanted: str, context: str, *helps: str) -> ParseError:
+        """E1101, to be raised: `wanted` should stand here."""
         if not self.speculating:
             self.report(
                 "E1101",
@@ -126,10 +124,12 @@ class Cursor:
                 f"expected {wanted}",
                 *helps,
             )
-        raise SyntaxProblem
+        return ParseError()
 
-    def too_deep(self, span: Span) -> NoReturn:
-        """E1101: the nesting or a chain of operators is deeper than the language allows."""
+    def too_deep(self, span: Span) -> ParseError:
+        """E1101, to be raised: the nesting or a chain of operators is deeper than the language
+        allows.
+        """
         self.report(
             "E1101",
             f"nested or chained deeper than {DEPTH} levels",
@@ -137,14 +137,14 @@ class Cursor:
             "too deep",
             "name parts of it with `let`",
         )
-        raise SyntaxProblem
+        return ParseError()
 
     def enter(self) -> None:
         """Goes one construct deeper; every call needs a `leave`."""
         self.depth += 1
         if self.depth > DEPTH:
             self.depth -= 1
-            self.too_deep(self.current.span)
+            raise self.too_deep(self.current.span)
 
     def leave(self) -> None:
         """Comes back from `enter`."""
@@ -153,7 +153,7 @@ class Cursor:
     def grow(self, height: int) -> None:
         """Sets the height of the expression just made."""
         if height + self.depth > DEPTH:
-            self.too_deep(self.current.span)
+            raise self.too_deep(self.current.span)
         self.height = height
 
     # Recovering

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linnet.syntax import tree
-from linnet.syntax.cursor import SyntaxProblem
+from linnet.syntax.cursor import ParseError
 from linnet.syntax.types import TypeParser
 
 REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all"))
@@ -83,7 +83,7 @@ class ExpressionParser(TypeParser):
         if token.kind == "punctuation" and token.text in ("!", "-", "+"):
             self.advance()
             if self.current.text in ("!", "-", "+") and self.current.kind == "punctuation":
-                self.unexpected(
+                raise self.unexpected(
                     "an operand",
                     f"after `{token.text}`",
                     "only one prefix operator may stand before an operand; use parentheses",
@@ -132,7 +132,7 @@ class ExpressionParser(TypeParser):
             found = self.generic_arguments()
             if self.is_("("):
                 return found
-        except SyntaxProblem:
+        except ParseError:
             pass
         finally:
             self.speculating -= 1
@@ -221,7 +221,7 @@ class ExpressionParser(TypeParser):
             self.advance()
             return tree.FloatLiteral(token.span, text, float(text.replace("_", "")))
         if kind == "string":
-            self.unexpected("an expression", "here", "no expression has a string value")
+            raise self.unexpected("an expression", "here", "no expression has a string value")
         if kind == "reserved":
             self.report_reserved(token)
             self.advance()
@@ -260,13 +260,13 @@ class ExpressionParser(TypeParser):
             if text == "match":
                 return self.match_expression()
             if text == "for":
-                self.unexpected(
+                raise self.unexpected(
                     "an expression",
                     "here",
                     "a loop is a value only as the whole right side of `let`, `var`, `=` or "
                     "`return`",
                 )
-        self.unexpected("an expression", "here")
+        raise self.unexpected("an expression", "here")
 
     def parenthesized(self) -> tree.Expr:
         """paren = "(" expr ")"; tuple = "(" expr "," [ expr {"," expr} [","] ] ")" """
@@ -278,7 +278,7 @@ class ExpressionParser(TypeParser):
             return tree.Paren(self.since(start), first)
         items = [first]
         if not self.is_(","):
-            self.unexpected("`)` or `,`", "in parentheses")
+            raise self.unexpected("`)` or `,`", "in parentheses")
         while self.accept(",") and not self.is_(")"):
             items.append(self.expression())
             height = max(height, self.height)
@@ -312,7 +312,9 @@ class ExpressionParser(TypeParser):
         self.expect("}", "after the value of `if`")
         self.expect("else", "after `if`: it is a value, so both cases have one")
         if self.is_("if"):
-            self.unexpected("`{`", "after `else`", "write `else { if ... { ... } else { ... } }`")
+            raise self.unexpected(
+                "`{`", "after `else`", "write `else { if ... { ... } else { ... } }`"
+            )
         self.expect("{", "after `else`")
         other = self.expression()
         self.expect("}", "after the value of `else`")
@@ -328,7 +330,9 @@ class ExpressionParser(TypeParser):
         arms: list[tree.MatchArm] = []
         while not self.is_("}"):
             if self.is_("("):
-                self.unexpected("a pattern", "to start an arm", "an arm cannot start with `(`")
+                raise self.unexpected(
+                    "a pattern", "to start an arm", "an arm cannot start with `(`"
+                )
             at = self.current.span
             pattern = self.pattern()
             self.expect("=>", "after the pattern")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from linnet.source import Diagnostic, SourceFile, Span
 from linnet.source.recursion import deep_recursion
 from linnet.syntax import tree
-from linnet.syntax.cursor import ITEM_STARTS, MEMBER_STARTS, STATEMENT_STARTS, SyntaxProblem
+from linnet.syntax.cursor import ITEM_STARTS, MEMBER_STARTS, STATEMENT_STARTS, ParseError
 from linnet.syntax.expressions import ExpressionParser
 from linnet.syntax.lexer import TokenList, tokenize
 
@@ -65,7 +65,7 @@ class Parser(ExpressionParser):
                     uses.append(self.use())
                 else:
                     items.append(self.item())
-            except SyntaxProblem:
+            except ParseError:
                 self.recover(start, ITEM_STARTS, closing=False)
         span = Span(0, len(self.file.text))
         return tree.File(span, self.file, module, tuple(uses), tuple(items), self._comments)
@@ -84,7 +84,7 @@ class Parser(ExpressionParser):
         self.advance()
         try:
             return self.path("of the module")
-        except SyntaxProblem:
+        except ParseError:
             self.skip_to(ITEM_STARTS, closing=False)
             return ()
 
@@ -115,7 +115,7 @@ class Parser(ExpressionParser):
                 "reserved",
                 "a path starts with `std`, `crate` or a dependency's name",
             )
-            raise SyntaxProblem
+            raise ParseError
         if token.kind == "keyword" and token.text == "crate":
             self.advance()
             names.append(tree.Identifier(token.span, "crate"))
@@ -151,7 +151,7 @@ class Parser(ExpressionParser):
         start = self.current.span
         if self.is_("extern"):
             self.report("E1103", "`extern` is reserved syntax", start, "reserved")
-            raise SyntaxProblem
+            raise ParseError
         public = self.accept("pub") is not None
         readers: dict[str, Callable[[Span, bool], tree.Item]] = {
             "const": self.const,
@@ -167,8 +167,10 @@ class Parser(ExpressionParser):
         token = self.current
         if token.kind != "keyword" or token.text not in readers:
             if public and token.text in MEMBER_STARTS:
-                self.unexpected("an item", "after `pub`", "members of a block are never `pub`")
-            self.unexpected("an item", "here", f"an item starts with {', '.join(readers)}")
+                raise self.unexpected(
+                    "an item", "after `pub`", "members of a block are never `pub`"
+                )
+            raise self.unexpected("an item", "here", f"an item starts with {', '.join(readers)}")
         self.enter()
         try:
             return readers[token.text](start, public)
@@ -202,7 +204,9 @@ class Parser(ExpressionParser):
         fields: list[tree.StructField] = []
         while not self.is_("}"):
             if self.is_(","):
-                self.unexpected("a field", "here", "fields stand on lines of their own, no commas")
+                raise self.unexpected(
+                    "a field", "here", "fields stand on lines of their own, no commas"
+                )
             at = self.current.span
             field = self.name("of a field")
             self.expect(":", f"after the field `{field.text}`")
@@ -227,7 +231,7 @@ class Parser(ExpressionParser):
                     "reserved",
                     "an enum's variants are names alone",
                 )
-                raise SyntaxProblem
+                raise ParseError
             if not self.accept(","):
                 break
         self.expect("}", "to close the enum")
@@ -243,7 +247,7 @@ class Parser(ExpressionParser):
         if self.accept("->"):
             result = self.type()
         elif kind == "op":
-            self.unexpected("`->`", "after the parameters of an op", "an op has a result")
+            raise self.unexpected("`->`", "after the parameters of an op", "an op has a result")
         binding = None
         if kind == "op" and self.is_("kernel"):
             at = self.advance().span
@@ -309,14 +313,14 @@ class Parser(ExpressionParser):
         name = self.name("of a kernel")
         while self.current.kind != "end" and not self.is_("{"):
             if self.current.kind == "keyword" and self.current.text in ITEM_STARTS:
-                self.unexpected("`{`", "to open the kernel's body")
+                raise self.unexpected("`{`", "to open the kernel's body")
             self.advance()
         depth = 0
         while self.current.kind != "end":
             depth += {"{": 1, "}": -1}.get(self.advance().text, 0)
             if depth == 0:
                 return tree.Kernel(self.since(start), public, name)
-        self.unexpected("`}`", "to close the kernel's body")
+        raise self.unexpected("`}`", "to close the kernel's body")
 
     def block_item(self, start: Span, public: bool) -> tree.BlockItem:
         """block = "block" ID [gens] [where] "{" { member | item } "}" """
@@ -334,7 +338,7 @@ class Parser(ExpressionParser):
                     content.append(self.member())
                 else:
                     content.append(self.item())
-            except SyntaxProblem:
+            except ParseError:
                 self.depth = depth
                 self.recover(at, INSIDE_BLOCK, closing=True)
         self.expect("}", f"to close the block `{name.text}`")
@@ -350,7 +354,9 @@ class Parser(ExpressionParser):
         default = None
         if self.is_("="):
             if kind in ("buffer", "state"):
-                self.unexpected("the next member", f"after a {kind}", f"a {kind} has no default")
+                raise self.unexpected(
+                    "the next member", f"after a {kind}", f"a {kind} has no default"
+                )
             self.advance()
             default = self.expression()
         return tree.Member(self.since(start), kind, name, type_, default)
@@ -368,7 +374,7 @@ class Parser(ExpressionParser):
                     break
                 try:
                     statements.append(self.statement())
-                except SyntaxProblem:
+                except ParseError:
                     if self.speculating:
                         raise
                     self.depth = depth
@@ -418,7 +424,7 @@ class Parser(ExpressionParser):
             self.advance()
             value = self.whole_value()
             return tree.Assign(self.since(start), name, value)
-        self.unexpected("a statement", "here", "an expression alone is no statement")
+        raise self.unexpected("a statement", "here", "an expression alone is no statement")
 
     def statement_follows(self) -> bool:
         """Whether a statement starts here, so that a `return` before it has no value."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linnet.syntax import tree
-from linnet.syntax.cursor import Cursor, SyntaxProblem
+from linnet.syntax.cursor import Cursor, ParseError
 
 GENERIC_KINDS = ("Dim", "Shape", "DType", "Numeric", "Integer", "Float")
 
@@ -76,7 +76,7 @@ class TypeParser(Cursor):
         start = self.advance().span
         items = [self.type()]
         if not self.is_(","):
-            self.unexpected("`,`", "in a tuple type", "one element is written `(T,)`")
+            raise self.unexpected("`,`", "in a tuple type", "one element is written `(T,)`")
         while self.accept(","):
             if self.is_(")"):
                 break
@@ -110,7 +110,7 @@ class TypeParser(Cursor):
             known = self._generic_lists[at]
             if known is None:
                 if self.speculating:
-                    raise SyntaxProblem
+                    raise ParseError
             else:
                 self.at = known[1]
                 self.current = self.tokens[self.at]
@@ -124,7 +124,7 @@ class TypeParser(Cursor):
                     break
                 items.append(self.generic_argument())
             self.expect(">", "to close the generic arguments")
-        except SyntaxProblem:
+        except ParseError:
             self._generic_lists[at] = None
             raise
         finally:
@@ -141,7 +141,7 @@ class TypeParser(Cursor):
             found = self.type()
             if self.is_(",") or self.is_(">"):
                 return found
-        except SyntaxProblem:
+        except ParseError:
             pass
         finally:
             self.speculating -= 1
@@ -160,7 +160,7 @@ class TypeParser(Cursor):
             name = self.name("of a generic")
             self.expect(":", f"after the generic `{name.text}`")
             if self.current.text not in GENERIC_KINDS:
-                self.unexpected(
+                raise self.unexpected(
                     "a generic kind",
                     f"for `{name.text}`",
                     f"the kinds are {', '.join(GENERIC_KINDS)}",

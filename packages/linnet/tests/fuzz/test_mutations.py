@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import re
 
-from programs import all_programs
+from linnet_helpers.programs import all_programs
+from linnet_helpers.share import seeds
 
-from fuzz.share import seeds
 from linnet.check import CheckedProgram, check, check_text
 from linnet.check.definitions import BlockDef
 from linnet.format import format_source

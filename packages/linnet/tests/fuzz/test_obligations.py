@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import random
 
-from fuzz.share import seeds
+from linnet_helpers.share import seeds
+
 from linnet.shapes import Constraint, Facts, Poly, floordiv, maximum, minimum, mod, number, symbol
 
 SYMBOLS = [symbol(name) for name in "HNK"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from format.test_formatter import PROGRAMS, assert_invariants, shaken
+from linnet_helpers.layouts import assert_invariants, shaken
+from linnet_helpers.programs import all_programs
+from linnet_helpers.share import seeds
 
-from fuzz.share import seeds
 from linnet.syntax import parse_text
+
+PROGRAMS = all_programs()
 
 
 def test_any_layout_keeps_the_invariants() -> None:
