@@ -70,6 +70,17 @@ class Aten:
 
 
 @dataclass(frozen=True)
+class Linnet:
+    """A Linnet op (`module::name`) or step kind that the operator computes: our argument -> the
+    op's argument by name, or the step's operand by position.
+    """
+
+    op: str | None
+    step: str | None
+    arguments: tuple[tuple[str, str | int], ...]
+
+
+@dataclass(frozen=True)
 class Operator:
     """One declaration."""
 
@@ -87,6 +98,7 @@ class Operator:
     rounds: str
     tolerance: tuple[tuple[str, Tolerance], ...]
     aten: tuple[Aten, ...]
+    linnet: tuple[Linnet, ...]
 
     @property
     def class_name(self) -> str:

@@ -23,6 +23,9 @@ numerics: {accumulate: float32, rounds: once}
 tolerance: {floating: 2 ulp, int32: exact}
 aten:
   scale.out: {input: self, weight: weight, factor: factor, out: out}
+linnet:
+  std.m::scale: {input: x, factor: by}
+  mul: {input: 1, weight: 0}
 """
 
 
@@ -48,6 +51,13 @@ def test_a_declaration_is_read_whole(tmp_path: Path) -> None:
         "factor": "factor",
         "out": "out",
     }
+    op, step = operator.linnet
+    assert (op.op, op.step, dict(op.arguments)) == (
+        "std.m::scale",
+        None,
+        {"input": "x", "factor": "by"},
+    )
+    assert (step.op, step.step, dict(step.arguments)) == (None, "mul", {"input": 1, "weight": 0})
     assert not operator.smoke
 
 
@@ -162,6 +172,18 @@ MISTAKES = [
         "out: out, x: y}\n",
         "16: aten.scale.out.x: `x` is no argument; arguments: input, weight, factor, out",
     ),
+    (
+        "{input: x, factor: by}",
+        "{factor: by}",
+        "18: linnet.std.m::scale: nothing is said about input",
+    ),
+    (
+        "{input: x, factor: by}",
+        "{input: x, out: y}",
+        "18: linnet.std.m::scale.out: `out` is no input or attribute: input, weight, factor",
+    ),
+    ("{input: 1,", "{input: one,", "19: linnet.mul.input: expected an integer, got 'one'"),
+    ("{input: x,", "{input: 0,", "18: linnet.std.m::scale.input: expected text, got '0'"),
 ]
 
 
