@@ -20,32 +20,41 @@ def test_values_come_with_their_lines(tmp_path: Path) -> None:
 def test_a_file_that_is_not_utf8_has_its_line(workspace: Workspace) -> None:
     workspace.complete()
     (workspace.contracts / "torch/cpu/acme.yaml").write_bytes(LIBRARY.encode() + b"# caf\xe9\n")
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[contract-unreadable]: the file is not UTF-8
   --> <contracts>/torch/cpu/acme.yaml:3
   expected: UTF-8 text
   got: byte 0xe9 at offset 64
   help: save the file as UTF-8"""
+    )
 
 
 def test_a_file_that_is_too_large_is_not_read(workspace: Workspace) -> None:
     workspace.complete()
     workspace.write("torch/cpu/ops/silu_and_mul/acme.yaml", CONTRACT + "#" * GREATEST_SIZE)
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[contract-unreadable]: the file is too large
   --> <contracts>/torch/cpu/ops/silu_and_mul/acme.yaml
   expected: at most 65536 bytes
   got: more than 65536 bytes
   help: keep in the file only what belongs to it"""
+    )
 
 
 def test_a_folder_in_place_of_a_file_is_a_problem(workspace: Workspace) -> None:
     workspace.complete()
     (workspace.contracts / "torch/cpu/other.yaml").mkdir()
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[contract-unreadable]: the file cannot be read: Is a directory
   --> <contracts>/torch/cpu/other.yaml
   help: make it a readable file"""
+    )
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_read(workspace: Workspace) -> None:

@@ -35,12 +35,15 @@ def test_a_distribution_that_is_not_installed(workspace: Workspace) -> None:
     workspace.library()
     workspace.implementation()
     workspace.install_torch()
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[distribution-missing]: the Python distribution `acme` is not installed
   --> <contracts>/torch/cpu/acme.yaml:1, key `python_distribution_package`
   expected: `acme` in the environment of <python>
   got: no metadata in <site>
   help: install it (`<python> -m pip install acme`), or select no implementation that needs it"""
+    )
 
 
 def test_torch_that_is_not_installed(workspace: Workspace) -> None:
@@ -48,12 +51,15 @@ def test_torch_that_is_not_installed(workspace: Workspace) -> None:
     workspace.implementation()
     workspace.install(files=["acme/_C.so"])
     workspace.provider()
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[torch-missing]: the transport torch needs an installed torch
   --> <contracts>/torch/cpu/ops/silu_and_mul/acme.yaml:1
   expected: torch in the environment of <python>
   got: the Python distribution `torch` is not installed
   help: install the torch that the providers are made for"""
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,23 +113,29 @@ def test_the_first_on_the_search_path_is_taken(workspace: Workspace) -> None:
 def test_two_metadata_folders_side_by_side(workspace: Workspace) -> None:
     workspace.complete()
     workspace.install(version="0.9", files=["acme/_C.so"])
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[distribution-ambiguous]: `acme` is installed more than once in one folder
   --> <contracts>/torch/cpu/acme.yaml:1, key `python_distribution_package`
   expected: one metadata folder
   got: acme-0.9.dist-info, acme-1.0.dist-info in <site>
   help: delete what an unfinished installation left, or install it anew"""
+    )
 
 
 def test_a_deleted_record(workspace: Workspace) -> None:
     workspace.complete()
     (workspace.site / "acme-1.0.dist-info" / "RECORD").unlink()
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[distribution-metadata]: the metadata of `acme` lists no files
   --> <contracts>/torch/cpu/acme.yaml:1, key `python_distribution_package`
   expected: RECORD, or direct_url.json of an editable installation
   got: neither in <site>/acme-1.0.dist-info
   help: install `acme` anew with pip or uv; if this metadata is stale, delete it"""
+    )
 
 
 def test_stale_egg_info_is_named_with_what_it_hides(workspace: Workspace) -> None:
@@ -133,13 +145,16 @@ def test_stale_egg_info_is_named_with_what_it_hides(workspace: Workspace) -> Non
     (checkout / "acme.egg-info" / "PKG-INFO").write_text("Name: acme\nVersion: 0.1\n")
     (checkout / "acme.egg-info" / "SOURCES.txt").write_text("setup.py\n")
     environment = workspace.environment(checkout, workspace.site)
-    assert workspace.text(workspace.prove(environment=environment).problems) == """\
+    assert (
+        workspace.text(workspace.prove(environment=environment).problems)
+        == """\
 error[distribution-metadata]: the metadata of `acme` lists no files
   --> <contracts>/torch/cpu/acme.yaml:1, key `python_distribution_package`
   expected: RECORD, or direct_url.json of an editable installation
   got: neither in <root>/checkout/acme.egg-info
   note: other metadata of that name, later on the search path: <site>/acme-1.0.dist-info
   help: install `acme` anew with pip or uv; if this metadata is stale, delete it"""
+    )
 
 
 def test_an_installation_by_setup_py(workspace: Workspace) -> None:
@@ -169,12 +184,15 @@ def test_metadata_without_a_version(workspace: Workspace, metadata: str) -> None
 def test_a_record_that_is_not_text(workspace: Workspace) -> None:
     workspace.complete()
     (workspace.site / "acme-1.0.dist-info" / "RECORD").write_bytes(b"\xff\xfe")
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[distribution-metadata]: the list of the files of `acme` cannot be read
   --> <contracts>/torch/cpu/acme.yaml:1, key `python_distribution_package`
   expected: RECORD as pip writes it
-  got: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte in <site>/acme-1.0.dist-info
+  got: invalid start byte in <site>/acme-1.0.dist-info
   help: install `acme` anew"""
+    )
 
 
 @pytest.mark.parametrize(
@@ -250,22 +268,28 @@ def test_a_pth_file_cannot_lead_out_of_the_project(workspace: Workspace) -> None
     compile_library(workspace.root / "elsewhere" / "acme" / "_C.so", "void silu_and_mul(int) {}")
     install_editable(workspace, "acme.pth,,\n", source)
     (workspace.site / "acme.pth").write_text(f"{workspace.root / 'elsewhere'}\n")
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[glob-no-match]: `acme/_C.so` matches nothing that `acme` installed
   --> <contracts>/torch/cpu/acme.yaml:2, key `library_glob`
   expected: exactly one file
   got: none among the files of acme 1.0, from <site>/acme-1.0.dist-info
   help: correct the pattern; it begins at the folder that holds the metadata"""
+    )
 
 
 def test_an_editable_installation_whose_sources_are_gone(workspace: Workspace) -> None:
     install_editable(workspace, "acme.pth,,\n", workspace.root / "project")
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[distribution-metadata]: the sources of the editable installation of `acme` are gone
   --> <contracts>/torch/cpu/acme.yaml:1, key `python_distribution_package`
   expected: a folder
   got: <root>/project, named by direct_url.json in <site>/acme-1.0.dist-info
   help: install `acme` anew"""
+    )
 
 
 def test_addresses_in_direct_url_stay_secret(workspace: Workspace) -> None:

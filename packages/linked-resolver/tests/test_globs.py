@@ -28,7 +28,9 @@ def test_a_pattern_that_matches_one_file(workspace: Workspace, pattern: str) -> 
 
 def test_three_variants_of_one_library_are_ambiguous(workspace: Workspace) -> None:
     files = ["vllm/_C.abi3.so", "vllm/_C_AVX2.abi3.so", "vllm/_C_AVX512.abi3.so"]
-    assert with_files(workspace, "vllm/_C*.so", *files) == """\
+    assert (
+        with_files(workspace, "vllm/_C*.so", *files)
+        == """\
 error[glob-ambiguous]: `vllm/_C*.so` matches 3 paths of `acme`
   --> <contracts>/torch/cpu/acme.yaml:2, key `library_glob`
   expected: exactly one file
@@ -36,17 +38,21 @@ error[glob-ambiguous]: `vllm/_C*.so` matches 3 paths of `acme`
     vllm/_C_AVX2.abi3.so
     vllm/_C_AVX512.abi3.so
   help: write a narrower pattern, for example `vllm/_C.*.so`"""
+    )
 
 
 def test_copies_for_architectures_are_ambiguous(workspace: Workspace) -> None:
     files = ["sgl_kernel/sm90/common_ops.abi3.so", "sgl_kernel/sm100/common_ops.abi3.so"]
-    assert with_files(workspace, "sgl_kernel/*/common_ops*.so", *files) == """\
+    assert (
+        with_files(workspace, "sgl_kernel/*/common_ops*.so", *files)
+        == """\
 error[glob-ambiguous]: `sgl_kernel/*/common_ops*.so` matches 2 paths of `acme`
   --> <contracts>/torch/cpu/acme.yaml:2, key `library_glob`
   expected: exactly one file
   got: sgl_kernel/sm100/common_ops.abi3.so
     sgl_kernel/sm90/common_ops.abi3.so
   help: write a narrower pattern, for example `sgl_kernel/sm100/common_ops*.so`"""
+    )
 
 
 def test_a_pattern_for_one_architecture_is_exact(workspace: Workspace) -> None:
@@ -69,34 +75,43 @@ def test_many_matches_are_not_all_listed(workspace: Workspace) -> None:
 
 
 def test_a_star_stays_within_one_component(workspace: Workspace) -> None:
-    assert with_files(workspace, "*.so", "acme/_C.so", "acme/lib/libx.so.1") == """\
+    assert (
+        with_files(workspace, "*.so", "acme/_C.so", "acme/lib/libx.so.1")
+        == """\
 error[glob-no-match]: `*.so` matches nothing that `acme` installed
   --> <contracts>/torch/cpu/acme.yaml:2, key `library_glob`
   expected: exactly one file
   got: none among the files of acme 1.0, from <site>/acme-1.0.dist-info
   note: it has `acme/_C.so`, `acme/lib/libx.so.1`
   help: correct the pattern; it begins at the folder that holds the metadata"""
+    )
 
 
 def test_files_that_are_not_recorded_do_not_match(workspace: Workspace) -> None:
     workspace.complete()
     (workspace.site / "acme-1.0.dist-info" / "RECORD").write_text("acme/__init__.py,,\n")
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[glob-no-match]: `acme/_C.so` matches nothing that `acme` installed
   --> <contracts>/torch/cpu/acme.yaml:2, key `library_glob`
   expected: exactly one file
   got: none among the files of acme 1.0, from <site>/acme-1.0.dist-info
   help: correct the pattern; it begins at the folder that holds the metadata"""
+    )
 
 
 def test_a_recorded_file_that_is_gone(workspace: Workspace) -> None:
     workspace.complete().unlink()
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[glob-missing-file]: `acme` recorded `_C.so`, which is not there as a file
   --> <contracts>/torch/cpu/acme.yaml:2, key `library_glob`
   expected: the file <site>/acme/_C.so
   got: no such file
   help: install `acme` anew"""
+    )
 
 
 def test_records_that_climb_or_are_absolute_do_not_match(workspace: Workspace) -> None:
@@ -118,12 +133,15 @@ def test_a_link_out_of_the_distribution(workspace: Workspace) -> None:
     path = workspace.complete()
     path.rename(workspace.root / "cache.so")
     path.symlink_to(workspace.root / "cache.so")
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[glob-escape]: `_C.so` of `acme` is a link that leads out of the distribution
   --> <contracts>/torch/cpu/acme.yaml:2, key `library_glob`
   expected: a path in <site>
   got: <root>/cache.so
   help: install it with copies instead of links (`uv pip install --link-mode copy`)"""
+    )
 
 
 def with_include(workspace: Workspace, pattern: str, *headers: str) -> str:
@@ -144,35 +162,44 @@ def test_headers_are_a_folder_with_recorded_files(workspace: Workspace) -> None:
 
 
 def test_headers_that_are_not_there(workspace: Workspace) -> None:
-    assert with_include(workspace, "acme/headers", "acme/include/a.h", "acme/b/include/a.h") == """\
+    assert (
+        with_include(workspace, "acme/headers", "acme/include/a.h", "acme/b/include/a.h")
+        == """\
 error[glob-no-match]: `acme/headers` matches nothing that `acme` installed
   --> <contracts>/tvm_ffi/cpu/acme.yaml:3, key `include_glob`
   expected: exactly one folder
   got: none among the files of acme 1.0, from <site>/acme-1.0.dist-info
   note: it has `acme/b/include`, `acme/include`
   help: correct the pattern; it begins at the folder that holds the metadata"""
+    )
 
 
 def test_two_folders_of_headers(workspace: Workspace) -> None:
-    assert with_include(workspace, "acme/*/include", "acme/a/include/x.h", "acme/b/include/x.h") == """\
+    assert (
+        with_include(workspace, "acme/*/include", "acme/a/include/x.h", "acme/b/include/x.h")
+        == """\
 error[glob-ambiguous]: `acme/*/include` matches 2 paths of `acme`
   --> <contracts>/tvm_ffi/cpu/acme.yaml:3, key `include_glob`
   expected: exactly one folder
   got: acme/a/include
     acme/b/include
   help: write a narrower pattern, for example `acme/a/include`"""
+    )
 
 
 def test_a_folder_of_headers_that_is_gone(workspace: Workspace) -> None:
     with_include(workspace, "acme/include", "acme/include/a.h")
     (workspace.site / "acme/include/a.h").unlink()
     (workspace.site / "acme/include").rmdir()
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[glob-missing-file]: `acme` recorded files in `include`, which is no folder
   --> <contracts>/tvm_ffi/cpu/acme.yaml:3, key `include_glob`
   expected: the folder <site>/acme/include
   got: no such folder
   help: install `acme` anew"""
+    )
 
 
 def test_headers_of_an_editable_installation(workspace: Workspace) -> None:
@@ -228,13 +255,16 @@ def test_two_libraries_of_one_loader_name(workspace: Workspace) -> None:
     )
     workspace.install("other", files=["other/_C.so"])
     workspace.provider(path="other/_C.so")
-    assert workspace.text(workspace.prove().problems) == """\
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
 error[library-name]: two libraries are `_C.so` for the dynamic loader
   --> <contracts>/torch/cpu/other.yaml:2, key `library_glob`
   expected: libraries with different names in one build
   got: <site>/acme/_C.so (of torch/cpu/acme)
     <site>/other/_C.so (of torch/cpu/other)
   help: select implementations that need only one of them"""
+    )
 
 
 def test_sonames_tell_libraries_of_one_file_name_apart(workspace: Workspace) -> None:

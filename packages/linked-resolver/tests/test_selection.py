@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from linked_workspace import CONTRACT, LIBRARY, Workspace
+from linked_workspace import LIBRARY, Workspace
 
 from linked_resolver import ContractError, Selection, parse_selection
 
@@ -43,7 +43,9 @@ def test_a_file_selects_slots(workspace: Workspace) -> None:
     two_devices(workspace)
     file = workspace.root / "a folder" / "ops.json"
     file.parent.mkdir()
-    file.write_text('{"silu_and_mul": {"implementations": [0, 17]}, "add": {"implementations": [8]}}')
+    file.write_text(
+        '{"silu_and_mul": {"implementations": [0, 17]}, "add": {"implementations": [8]}}'
+    )
     assert ids(workspace, f" {file} ", "cpu") == ["torch/cpu/silu_and_mul/second"]
 
 
@@ -95,34 +97,43 @@ def refusal(workspace: Workspace, path: Path) -> str:
 
 
 def test_a_file_that_is_not_there(workspace: Workspace) -> None:
-    assert refusal(workspace, workspace.root / "ops.json") == """\
+    assert (
+        refusal(workspace, workspace.root / "ops.json")
+        == """\
 error[selection]: the file cannot be read
   --> <root>/ops.json
   expected: operator: {"implementations": "all" or [slots]}, or the paths of headers
   got: No such file or directory
   help: make it a readable file"""
+    )
 
 
 def test_a_file_that_is_not_utf8(workspace: Workspace) -> None:
     file = workspace.root / "ops.json"
     file.write_bytes(b'{"\xff": 1}')
-    assert refusal(workspace, file) == """\
+    assert (
+        refusal(workspace, file)
+        == """\
 error[selection]: the file is not UTF-8
   --> <root>/ops.json
   expected: operator: {"implementations": "all" or [slots]}, or the paths of headers
   got: invalid start byte
   help: save it as UTF-8"""
+    )
 
 
 def test_a_file_that_is_too_large(workspace: Workspace) -> None:
     file = workspace.root / "ops.json"
     file.write_bytes(b" " * (4 * 1024 * 1024 + 1))
-    assert refusal(workspace, file) == """\
+    assert (
+        refusal(workspace, file)
+        == """\
 error[selection]: the file is too large
   --> <root>/ops.json
   expected: operator: {"implementations": "all" or [slots]}, or the paths of headers
   got: more than 4 MiB
   help: write only the selection"""
+    )
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "1" * 10_000])

@@ -53,11 +53,11 @@ class ElfSymbol:
     def reason(self) -> str | None:
         """Why it cannot be linked against; None if it can."""
         if not self.defined:
-            return "undefined: the library needs this symbol itself and does not provide it"
-        if self.binding not in ("global", "weak"):
-            return f"{self.binding}: its binding keeps it out of other libraries' reach"
+            return "undefined: the library itself needs it from elsewhere"
         if self.visibility not in ("default", "protected"):
-            return f"{self.visibility}: it is not exported"
+            return f"{self.visibility}: its visibility keeps it inside the library"
+        if self.binding not in ("global", "weak"):
+            return f"{self.binding}: it is static or hidden and stays inside the library"
         if not self.is_default_version:
             return f"old version: only `{self.version}` for programs that were linked long ago"
         return None

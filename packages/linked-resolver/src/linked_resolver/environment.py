@@ -148,7 +148,9 @@ def _read(name: str, metadata: Metadata, folder: Path, others: list[Path]) -> Di
         )
 
     again = f"install `{name}` anew"
-    text = metadata.metadata["Version"] if "Version" in metadata.metadata else "none"
+    text = "none"
+    if "Version" in metadata.metadata:
+        text = metadata.metadata["Version"]
     try:
         version = Version(text)
     except InvalidVersion as error:
@@ -165,7 +167,8 @@ def _read(name: str, metadata: Metadata, folder: Path, others: list[Path]) -> Di
         )
     except (UnicodeDecodeError, csv.Error) as error:
         message = f"the list of the files of `{name}` cannot be read"
-        raise refuse(message, "RECORD as pip writes it", str(error), again) from error
+        text = error.reason if isinstance(error, UnicodeDecodeError) else str(error)
+        raise refuse(message, "RECORD as pip writes it", text, again) from error
     editable: tuple[Path, ...] = ()
     source = _editable_source(metadata)
     if source is not None:

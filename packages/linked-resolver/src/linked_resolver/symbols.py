@@ -87,7 +87,15 @@ def _prove(
     in_nm, in_readelf = name in library.nm.exported, name in library.readelf.exported
     if in_nm and in_readelf:
         return None
-    if in_nm != in_readelf:
+    try:
+        explained = library.explained
+    except ContractError as error:
+        return error.problem
+    entries = [entry for other, entry in explained if other == name]
+    reasons = list(dict.fromkeys(reason for entry in entries if (reason := entry.reason())))
+    # nm does not show visibility, so it cannot be blamed for counting a hidden symbol.
+    is_hidden = bool(entries) and all(entry.visibility == "hidden" for entry in entries)
+    if in_nm != in_readelf and not (in_nm and is_hidden):
         return Problem(
             "tool-disagreement",
             f"nm and readelf disagree about `{name}`",
@@ -97,17 +105,6 @@ def _prove(
             notes=(f"the library is {library.path}",),
             help="use tools of one make: all of GNU binutils, or all of LLVM",
         )
-    try:
-        explained = library.explained
-    except ContractError as error:
-        return error.problem
-    reasons = list(
-        dict.fromkeys(
-            reason
-            for other, entry in explained
-            if other == name and (reason := entry.reason()) is not None
-        )
-    )
     close = nearest(name, library.exported)
     drift = [other for other in library.exported if other != name and _plain(other) == _plain(name)]
     if drift and not reasons:
@@ -127,8 +124,7 @@ def _prove(
     return Problem(
         "symbol-missing",
         f"`{library.path.name}` does not export `{name}`",
-        expected="a defined, exported symbol (global or weak, default or protected visibility) "
-        "of the dynamic table",
+        expected="a defined, exported symbol of the dynamic table",
         got="a symbol that does not count" if reasons else "no such symbol",
         notes=(*notes, f"the library is {library.path}"),
         help=help,
@@ -209,6 +205,5 @@ def _drift(
             f"contract: {string_abi([name])}",
             f"the library is {library.path}",
         ),
-        help="install a build of the library with torch's ABI; a contract for the other ABI "
-        "would link and then crash",
+        help="install a build of the library with torch's ABI",
     )

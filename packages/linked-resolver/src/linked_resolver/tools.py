@@ -139,7 +139,12 @@ def demangle(tools: Tools, names: Sequence[str]) -> list[str]:
     """
     if not names:
         return []
-    output = _run(tools, [tools.cxxfilt], "".join(f"{name}\n" for name in names))
+    text = "".join(f"{name}\n" for name in names)
+    try:
+        # GNU's c++filt writes `std::string` out unless it is told to write as its nm does.
+        output = _run(tools, [tools.cxxfilt, "-i"], text)
+    except ContractError:
+        output = _run(tools, [tools.cxxfilt], text)  # LLVM's has no such option
     lines = output.split("\n")[:-1]
     if len(lines) != len(names):
         raise ContractError(
@@ -176,7 +181,7 @@ def _run(tools: Tools, command: list[str | Path], stdin: str = "") -> str:
         raise ContractError(_failure(program, "a program", text)) from error
     if finished.timed_out or finished.status != 0:
         said = process.excerpt(finished.stderr, 4)
-        library = f" on {command[-1]}" if len(command) > 1 else ""
+        library = f" on {command[-1]}" if program != tools.cxxfilt else ""
         raise ContractError(
             _failure(
                 program,
