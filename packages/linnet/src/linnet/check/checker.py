@@ -73,6 +73,7 @@ def check(file: SourceFile, first: Diagnostic | None = None) -> CheckedProgram:
                 _library[module] = scopes[module]
         modules = tuple(scopes.values())
         find_recursion(modules, session)
+        find_writing_conditions(modules, session)
     return CheckedProgram(modules[-1], modules, settle_diagnostics(session.diagnostics))
 
 
@@ -152,6 +153,28 @@ def find_recursion(modules: tuple[ModuleScope, ...], session: Session) -> None:
                 elif following not in done:
                     stack.append((following, list(following.callees)))
                     path.append(following)
+
+
+def find_writing_conditions(modules: tuple[ModuleScope, ...], session: Session) -> None:
+    """E2190 for a condition of `while` that calls a function which writes a state."""
+    for module in modules:
+        for fn in module.functions():
+            for callee, span in fn.condition_callees.items():
+                seen = {callee}
+                pending = [callee]
+                while pending:
+                    following = pending.pop()
+                    pending += [f for f in following.callees if f not in seen]
+                    seen.update(following.callees)
+                if any(f.writes_state for f in seen):
+                    session.diagnostics.append(
+                        Diagnostic(
+                            "E2190",
+                            "a loop condition that writes a state is not implemented",
+                            Mark(module.file, span, f"`{callee.name}` writes a state"),
+                            helps=("write it in the body of the loop",),
+                        )
+                    )
 
 
 def report_recursion(cycle: list[FunctionDef], session: Session) -> None:

@@ -52,16 +52,20 @@ class ControlChecker(IndexChecker):
         then = self.infer(expr.then, expected)
         other = self.infer(expr.other, expected)
         found = self.join([(expr.then, then), (expr.other, other)], expected)
-        if contains_optional(found):
-            self.error(
-                "E2190",
-                "an optional chosen by a condition is not implemented",
-                expr,
-                "not implemented",
-                helps=("choose between values, or pass a flag beside the value",),
-            )
-            return ERROR
-        return found
+        return self.no_chosen_optional(expr, found)
+
+    def no_chosen_optional(self, expr: tree.Expr, found: Type) -> Type:
+        """E2190 where presence would depend on what is known only when the program runs."""
+        if not contains_optional(found):
+            return found
+        self.error(
+            "E2190",
+            "an optional chosen by a condition is not implemented",
+            expr,
+            "not implemented",
+            helps=("choose between values, or pass a flag beside the value",),
+        )
+        return ERROR
 
     def not_an_element(self, expr: tree.Expr, what: str) -> Type:
         """E3104 for control flow in index notation."""
@@ -173,7 +177,10 @@ class ControlChecker(IndexChecker):
                 helps=("add an arm for each case",),
             )
             return ERROR
-        return self.join(arms, expected)
+        common = self.join(arms, expected)
+        return (
+            common if isinstance(subject, OptionalType) else self.no_chosen_optional(expr, common)
+        )
 
     def warn_unused(self) -> None:
         """Overridden: W1002 for locals of the scope about to end."""

@@ -116,7 +116,8 @@ class FunctionDef(GenericDef):
     result: Type | None = None
     block: BlockDef | None = None
     callees: dict[FunctionDef, Span] = field(default_factory=dict)
-    checked: bool = False
+    condition_callees: dict[FunctionDef, Span] = field(default_factory=dict)
+    writes_state: bool = False
 
     @property
     def kind(self) -> str:

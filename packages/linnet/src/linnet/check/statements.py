@@ -16,6 +16,7 @@ from linnet.check.types import (
     Tensor,
     TupleType,
     Type,
+    contains_optional,
     is_float,
 )
 from linnet.shapes import Poly
@@ -29,6 +30,7 @@ class BodyChecker(ControlChecker):
     def __init__(self, session: Session, module: ModuleScope) -> None:
         super().__init__(session, module)
         self.loops: list[tree.Node] = []
+        self.loop_depths: list[tuple[tree.Node, int]] = []
         self.result: Type = UNIT
         self.yields: list[list[Type]] = []
 
@@ -150,7 +152,7 @@ class BodyChecker(ControlChecker):
             self.loop_body(node, node.body)
             self.scopes.pop()
         elif isinstance(node, tree.While):
-            self.condition(node.condition)
+            self.loop_condition(node.condition)
             self.loop_body(node, node.body)
         else:
             self.yield_(node)
@@ -158,8 +160,19 @@ class BodyChecker(ControlChecker):
     def loop_body(self, node: tree.Node, body: tree.Block) -> None:
         """A body inside a loop, where `return` is not allowed."""
         self.loops.append(node)
+        self.loop_depths.append((node, len(self.scopes)))
         self.body(body)
+        self.loop_depths.pop()
         self.loops.pop()
+
+    def loop_condition(self, node: tree.Expr) -> None:
+        """A condition; the functions it calls are kept, since they may not write a state."""
+        fn = self.function
+        assert fn is not None
+        before, fn.callees = fn.callees, {}
+        self.condition(node)
+        fn.condition_callees.update(fn.callees)
+        fn.callees = {**before, **fn.callees}
 
     def let(self, node: tree.Let) -> None:
         """`let pattern: T = value`."""
@@ -211,6 +224,15 @@ class BodyChecker(ControlChecker):
                 self.immutable(node, f"`{name}` is a {what} and cannot be assigned", "use `var`")
                 return
             self.records.names[node] = local
+            if contains_optional(local.type) and self.in_runtime_loop(local):
+                self.error(
+                    "E2190",
+                    "an optional that changes in a loop is not implemented",
+                    node,
+                    "not implemented",
+                    helps=("carry a value and a flag beside it",),
+                )
+                return
             self.assigned(node, found, local.type)
             return
         if self.block is not None and name in self.block.members:
@@ -221,6 +243,8 @@ class BodyChecker(ControlChecker):
                 self.immutable(node, f"`{name}` is a {member.kind}; only a `state` is assigned")
                 return
             self.records.names[node] = MemberUse(self.block, member)
+            if self.function is not None:
+                self.function.writes_state = True
             self.assigned(node, found, member.type)
             return
         self.infer(node.value)
@@ -230,6 +254,13 @@ class BodyChecker(ControlChecker):
             self.immutable(node, f"`{name}` cannot be assigned")
         else:
             self.unknown(name, node.name, "variable")
+
+    def in_runtime_loop(self, local: Local) -> bool:
+        """Whether a loop that runs as one lies between a variable's declaration and here."""
+        return any(
+            depth >= local.depth and not isinstance(loop, tree.StaticFor)
+            for loop, depth in self.loop_depths
+        )
 
     def immutable(self, node: tree.Assign, message: str, *helps: str) -> None:
         """E2108."""
@@ -331,6 +362,7 @@ class BodyChecker(ControlChecker):
             self.loop_body(expr, expr.body)
             return ERROR
         self.loops.append(expr)
+        self.loop_depths.append((expr, len(self.scopes)))
         self.scopes.append({})
         for statement in statements[:-1]:
             self.statement(statement)
@@ -343,6 +375,7 @@ class BodyChecker(ControlChecker):
             found = self.settle(last.value, found)
         self.warn_unused()
         self.scopes.pop()
+        self.loop_depths.pop()
         self.loops.pop()
         return found if ok else ERROR
 

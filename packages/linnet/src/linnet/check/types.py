@@ -356,4 +356,6 @@ def contains_optional(t: Type) -> bool:
     """Whether presence is part of the type."""
     if isinstance(t, TupleType):
         return any(map(contains_optional, t.items))
+    if isinstance(t, StructType):
+        return any(map(contains_optional, t.definition.fields.values()))
     return isinstance(t, (OptionalType, NoneType))
