@@ -8,15 +8,19 @@ from collections.abc import Callable, Sequence
 
 from linnet import __version__
 from linnet.commands.check import add_check
+from linnet.commands.doc import add_doc
 from linnet.commands.format import add_format
 from linnet.commands.graph import add_graph
+from linnet.commands.init import add_init
 from linnet.commands.inspect import add_inspect
 from linnet.commands.spec_test import add_spec_test
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     add_check,
+    add_doc,
     add_format,
     add_graph,
+    add_init,
     add_inspect,
     add_spec_test,
 )
