@@ -15,6 +15,13 @@ namespace {
 
 using namespace nb::literals;
 
+/// Returns the result of `call`, during which other Python threads run.
+template <typename Call>
+auto WithoutGil(Call call) {
+  const GilRelease release;
+  return call();
+}
+
 void BindDevice(nb::module_& m) {
   nb::class_<Device>(m, "Device", "One device: a family and an index within it.")
       .def(
@@ -53,7 +60,14 @@ void BindSelection(nb::module_& m) {
       "Returns the names of the backends in this build.");
   m.def(
       "select_backend",
-      [](const std::string& name) { runtime::SelectBackend(Device::Parse(name).type()); }, "name"_a,
+      [](const std::string& name) {
+        if (name.find(':') != std::string::npos) {
+          throw Error(ErrorCode::kInvalidArgument, "SelectBackend", "",
+                      "\"" + name + "\" names a device; expected a backend without an index");
+        }
+        runtime::SelectBackend(Device::Parse(name).type());
+      },
+      "name"_a,
       "Selects the backend of the calling thread. Raises NotImplementedError when this build lacks "
       "it.");
   m.def(
@@ -79,36 +93,32 @@ void BindDeviceFunctions(nb::module_& m) {
         "Returns how many devices the selected backend has.");
   m.def("get_device", &runtime::GetDevice,
         "Returns the index of the calling thread's current device.");
-  m.def("set_device", &runtime::SetDevice, "index"_a,
-        "Makes device `index` current in the calling thread.");
-  m.def("get_device_properties", &runtime::GetDeviceProperties, "index"_a,
-        "Returns the properties of a device.");
+  m.def(
+      "set_device",
+      [](nb::int_ index) { runtime::SetDevice(ToInt("SetDevice", "device index", index)); },
+      "index"_a, "Makes device `index` current in the calling thread.");
+  m.def(
+      "get_device_properties",
+      [](nb::int_ index) {
+        return runtime::GetDeviceProperties(ToInt("GetDeviceProperties", "device index", index));
+      },
+      "index"_a, "Returns the properties of a device.");
   m.def("device_synchronize", &runtime::DeviceSynchronize, ReleaseGil(),
         "Waits for all work on the current device, then raises the oldest error of a host task "
         "there, once.");
   m.def("get_memory_info", &runtime::GetMemoryInfo,
         "Returns free and total memory of the current device.");
 
-  struct Guard {
-    Device device;
-    std::unique_ptr<DeviceGuard> scope;
-  };
+  using Guard = ScopeManager<DeviceGuard, Device>;
   nb::class_<Guard>(m, "DeviceGuard",
                     "Context manager: selects a device's backend, makes it current, restores both.")
       .def(
-          "__init__", [](Guard* self, const Device& device) { new (self) Guard{device, nullptr}; },
+          "__init__",
+          [](Guard* self, const Device& device) { new (self) Guard("DeviceGuard", device); },
           "device"_a)
-      .def("__enter__",
-           [](Guard& self) {
-             if (self.scope != nullptr) {
-               throw Error(ErrorCode::kInvalidState, "DeviceGuard", self.device.ToString(),
-                           "the guard is already entered; make another one");
-             }
-             self.scope = std::make_unique<DeviceGuard>(self.device);
-             return self.device;
-           })
+      .def("__enter__", &Guard::Enter)
       .def(
-          "__exit__", [](Guard& self, nb::args) { self.scope = nullptr; },
+          "__exit__", [](Guard& self, nb::args) { self.Exit(); },
           nb::sig("def __exit__(self, *args: object) -> None"));
 }
 
@@ -120,20 +130,24 @@ void BindMemory(nb::module_& m) {
       .value("DEVICE_TO_DEVICE", MemcpyKind::kDeviceToDevice);
   m.def(
       "malloc",
-      [](nb::int_ bytes) { return FromPointer(runtime::Malloc(ToSize("Malloc", bytes))); },
+      [](nb::int_ bytes) {
+        const std::size_t size = ToSize("Malloc", bytes);
+        return FromPointer(WithoutGil([size] { return runtime::Malloc(size); }));
+      },
       "bytes"_a, "Allocates device memory and returns its address, 0 for no bytes.");
   m.def(
       "free",
       [](nb::int_ data) {
         void* const pointer = ToPointer("Free", data);
-        const nb::gil_scoped_release release;
+        const GilRelease release;
         runtime::Free(pointer);
       },
       "data"_a, "Frees device memory after all work of its device.");
   m.def(
       "malloc_async",
       [](nb::int_ bytes, Stream stream) {
-        return FromPointer(runtime::MallocAsync(ToSize("MallocAsync", bytes), stream));
+        const std::size_t size = ToSize("MallocAsync", bytes);
+        return FromPointer(WithoutGil([=] { return runtime::MallocAsync(size, stream); }));
       },
       "bytes"_a, "stream"_a = Stream(),
       "Allocates device memory that work on `stream` may use from now on.");
@@ -141,20 +155,23 @@ void BindMemory(nb::module_& m) {
       "free_async",
       [](nb::int_ data, Stream stream) {
         void* const pointer = ToPointer("FreeAsync", data);
-        const nb::gil_scoped_release release;
+        const GilRelease release;
         runtime::FreeAsync(pointer, stream);
       },
       "data"_a, "stream"_a = Stream(),
       "Frees device memory once the work queued on `stream` so far is done.");
   m.def(
       "malloc_host",
-      [](nb::int_ bytes) { return FromPointer(runtime::MallocHost(ToSize("MallocHost", bytes))); },
+      [](nb::int_ bytes) {
+        const std::size_t size = ToSize("MallocHost", bytes);
+        return FromPointer(WithoutGil([size] { return runtime::MallocHost(size); }));
+      },
       "bytes"_a, "Allocates host memory, pinned where the backend can.");
   m.def(
       "free_host",
       [](nb::int_ data) {
         void* const pointer = ToPointer("FreeHost", data);
-        const nb::gil_scoped_release release;
+        const GilRelease release;
         runtime::FreeHost(pointer);
       },
       "data"_a, "Frees memory of `malloc_host`.");
@@ -164,7 +181,7 @@ void BindMemory(nb::module_& m) {
         const std::size_t size = ToSize("Memcpy", bytes);
         const HostMemory to("Memcpy", "target", target, size, true);
         const HostMemory from("Memcpy", "source", source, size, false);
-        const nb::gil_scoped_release release;
+        const GilRelease release;
         runtime::Memcpy(to.data(), from.data(), size, kind);
       },
       "target"_a, "source"_a, "bytes"_a, "kind"_a,
@@ -176,7 +193,7 @@ void BindMemory(nb::module_& m) {
         void* const to = ToPointer("MemcpyAsync", target);
         void* const from = ToPointer("MemcpyAsync", source);
         const std::size_t size = ToSize("MemcpyAsync", bytes);
-        const nb::gil_scoped_release release;
+        const GilRelease release;
         runtime::MemcpyAsync(to, from, size, kind, stream);
       },
       "target"_a, "source"_a, "bytes"_a, "kind"_a, "stream"_a = Stream(),
@@ -184,21 +201,23 @@ void BindMemory(nb::module_& m) {
       "done.");
   m.def(
       "memset",
-      [](nb::int_ data, int value, nb::int_ bytes) {
+      [](nb::int_ data, nb::int_ value, nb::int_ bytes) {
         void* const pointer = ToPointer("Memset", data);
         const std::size_t size = ToSize("Memset", bytes);
-        const nb::gil_scoped_release release;
-        runtime::Memset(pointer, value, size);
+        const int byte = ToInt("Memset", "value", value);
+        const GilRelease release;
+        runtime::Memset(pointer, byte, size);
       },
       "data"_a, "value"_a, "bytes"_a,
       "Sets bytes of device memory to the low 8 bits of `value` and waits.");
   m.def(
       "memset_async",
-      [](nb::int_ data, int value, nb::int_ bytes, Stream stream) {
+      [](nb::int_ data, nb::int_ value, nb::int_ bytes, Stream stream) {
         void* const pointer = ToPointer("MemsetAsync", data);
         const std::size_t size = ToSize("MemsetAsync", bytes);
-        const nb::gil_scoped_release release;
-        runtime::MemsetAsync(pointer, value, size, stream);
+        const int byte = ToInt("MemsetAsync", "value", value);
+        const GilRelease release;
+        runtime::MemsetAsync(pointer, byte, size, stream);
       },
       "data"_a, "value"_a, "bytes"_a, "stream"_a = Stream(), "Queues a fill.");
   m.def(
@@ -214,8 +233,10 @@ void BindMemory(nb::module_& m) {
 void BindThreads(nb::module_& m) {
   m.def("get_num_threads", &GetNumThreads,
         "Returns the largest number of threads that parallel loops use.");
-  m.def("set_num_threads", &SetNumThreads, "count"_a,
-        "Sets the largest number of threads for the whole process.");
+  m.def(
+      "set_num_threads",
+      [](nb::int_ count) { SetNumThreads(ToInt("SetNumThreads", "count", count)); }, "count"_a,
+      "Sets the largest number of threads for the whole process.");
 }
 
 void BindSim(nb::module_& m) {

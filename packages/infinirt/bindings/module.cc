@@ -30,6 +30,8 @@ NB_MODULE(_rt, module) {
     PyErr_SetString(PyExc_ImportError, message.c_str());
     throw nanobind::python_error();
   }
+  // A thread that is parked while the interpreter shuts down keeps its arguments.
+  nanobind::set_leak_warnings(false);
   nanobind::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);

@@ -32,15 +32,21 @@ void BindStreamFunctions(nb::module_& m) {
         return std::pair(range.least, range.greatest);
       },
       "Returns the least and the greatest priority; lower numbers come first.");
-  m.def("stream_create", &runtime::StreamCreate, "priority"_a = 0,
-        "Creates a stream on the current device.");
+  m.def(
+      "stream_create",
+      [](nb::int_ priority) {
+        const int number = ToInt("StreamCreate", "priority", priority);
+        const GilRelease release;
+        return runtime::StreamCreate(number);
+      },
+      "priority"_a = 0, "Creates a stream on the current device.");
   m.def("stream_destroy", &runtime::StreamDestroy, "stream"_a, ReleaseGil(),
         "Destroys a stream; its queued work is done first.");
-  m.def("stream_query", &runtime::StreamQuery, "stream"_a = Stream(),
+  m.def("stream_query", &runtime::StreamQuery, "stream"_a = Stream(), ReleaseGil(),
         "Returns whether all work queued on the stream is done.");
   m.def("stream_synchronize", &runtime::StreamSynchronize, "stream"_a = Stream(), ReleaseGil(),
         "Waits for the stream, then raises the oldest error of a host task there, once.");
-  m.def("stream_wait_event", &runtime::StreamWaitEvent, "stream"_a, "event"_a,
+  m.def("stream_wait_event", &runtime::StreamWaitEvent, "stream"_a, "event"_a, ReleaseGil(),
         "Makes later work on the stream wait for the last record of the event.");
   m.def("default_stream", &runtime::DefaultStream,
         "Returns the default stream of the current device.");
@@ -59,26 +65,15 @@ void BindStreamFunctions(nb::module_& m) {
       },
       "native"_a, "Wraps a stream that somebody else owns.");
 
-  struct Guard {
-    Stream stream;
-    std::unique_ptr<StreamGuard> scope;
-  };
+  using Guard = ScopeManager<StreamGuard, Stream>;
   nb::class_<Guard>(m, "StreamGuard",
                     "Context manager: makes a stream and its device current, restores both.")
       .def(
-          "__init__", [](Guard* self, Stream stream) { new (self) Guard{stream, nullptr}; },
+          "__init__", [](Guard* self, Stream stream) { new (self) Guard("StreamGuard", stream); },
           "stream"_a)
-      .def("__enter__",
-           [](Guard& self) {
-             if (self.scope != nullptr) {
-               throw Error(ErrorCode::kInvalidState, "StreamGuard", "",
-                           "the guard is already entered; make another one");
-             }
-             self.scope = std::make_unique<StreamGuard>(self.stream);
-             return self.stream;
-           })
+      .def("__enter__", &Guard::Enter)
       .def(
-          "__exit__", [](Guard& self, nb::args) { self.scope = nullptr; },
+          "__exit__", [](Guard& self, nb::args) { self.Exit(); },
           nb::sig("def __exit__(self, *args: object) -> None"));
 }
 
@@ -93,15 +88,15 @@ void BindEvents(nb::module_& m) {
       nb::kw_only(), "timing"_a = true, "blocking"_a = false, "interprocess"_a = false,
       "Creates an event on the current device. Raises NotImplementedError for an option the "
       "backend lacks.");
-  m.def("event_destroy", &runtime::EventDestroy, "event"_a,
+  m.def("event_destroy", &runtime::EventDestroy, "event"_a, ReleaseGil(),
         "Destroys an event; queued waits on it stay in force.");
-  m.def("event_record", &runtime::EventRecord, "event"_a, "stream"_a = Stream(),
+  m.def("event_record", &runtime::EventRecord, "event"_a, "stream"_a = Stream(), ReleaseGil(),
         "Marks the work queued on the stream so far.");
-  m.def("event_query", &runtime::EventQuery, "event"_a,
+  m.def("event_query", &runtime::EventQuery, "event"_a, ReleaseGil(),
         "Returns whether the work of the last record is done.");
   m.def("event_synchronize", &runtime::EventSynchronize, "event"_a, ReleaseGil(),
         "Waits until the work of the last record is done.");
-  m.def("event_elapsed_time", &runtime::EventElapsedTime, "start"_a, "end"_a,
+  m.def("event_elapsed_time", &runtime::EventElapsedTime, "start"_a, "end"_a, ReleaseGil(),
         "Returns the milliseconds from `start` to `end`.");
 }
 
@@ -112,27 +107,27 @@ void BindGraphs(nb::module_& m) {
       "launch_host",
       [](Stream stream, nb::int_ function, nb::bytes arguments) {
         const auto address = reinterpret_cast<HostFunction>(ToPointer("LaunchHost", function));
-        const nb::gil_scoped_release release;
+        const GilRelease release;
         runtime::LaunchHost(stream, address, arguments.data(), arguments.size());
       },
       "stream"_a, "function"_a, "arguments"_a = nb::bytes("", 0),
       "Queues the C function `void (const void*)` at address `function` with a copy of "
       "`arguments`.");
-  m.def("stream_begin_capture", &runtime::StreamBeginCapture, "stream"_a,
+  m.def("stream_begin_capture", &runtime::StreamBeginCapture, "stream"_a, ReleaseGil(),
         "Starts to record what the calling thread queues on the stream.");
   m.def(
       "stream_end_capture", &runtime::StreamEndCapture, "stream"_a,
       "Ends the capture and returns what was recorded. Raises RuntimeError when a call spoilt it.");
   m.def("stream_is_capturing", &runtime::StreamIsCapturing, "stream"_a,
         "Returns whether the stream is being captured.");
-  m.def("graph_instantiate", &runtime::GraphInstantiate, "graph"_a,
+  m.def("graph_instantiate", &runtime::GraphInstantiate, "graph"_a, ReleaseGil(),
         "Makes a graph ready to launch.");
   m.def("graph_launch", &runtime::GraphLaunch, "graph"_a, "stream"_a = Stream(), ReleaseGil(),
         "Queues all recorded work on the stream.");
   m.def("graph_task_count", &runtime::GraphTaskCount, "graph"_a,
         "Returns how many operations the graph holds.");
-  m.def("graph_destroy", &runtime::GraphDestroy, "graph"_a, "Destroys a graph.");
-  m.def("graph_exec_destroy", &runtime::GraphExecDestroy, "graph"_a,
+  m.def("graph_destroy", &runtime::GraphDestroy, "graph"_a, ReleaseGil(), "Destroys a graph.");
+  m.def("graph_exec_destroy", &runtime::GraphExecDestroy, "graph"_a, ReleaseGil(),
         "Destroys an executable graph.");
 }
 

@@ -18,14 +18,23 @@ void BindTensorView(nb::module_& m) {
                          "Address, shape, strides (elements), type and device of a tensor.")
       .def(
           "__init__",
-          [](TensorView* self, nb::int_ data, const std::vector<std::int64_t>& shape,
-             const std::optional<std::vector<std::int64_t>>& strides, const std::string& dtype,
+          [](TensorView* self, nb::int_ data, const std::vector<nb::int_>& shape,
+             const std::optional<std::vector<nb::int_>>& strides, const std::string& dtype,
              const Device& device) {
             void* const pointer = ToPointer("TensorView", data);
+            const auto numbers = [](const char* name, const std::vector<nb::int_>& values) {
+              std::vector<std::int64_t> result;
+              for (const nb::int_& value : values) {
+                result.push_back(ToInteger("TensorView", name, value, INT64_MIN, INT64_MAX));
+              }
+              return result;
+            };
+            const std::vector<std::int64_t> sizes = numbers("size", shape);
             if (strides) {
-              new (self) TensorView(pointer, shape, *strides, ParseDataType(dtype), device);
+              new (self) TensorView(pointer, sizes, numbers("stride", *strides),
+                                    ParseDataType(dtype), device);
             } else {
-              new (self) TensorView(pointer, shape, ParseDataType(dtype), device);
+              new (self) TensorView(pointer, sizes, ParseDataType(dtype), device);
             }
           },
           "data"_a, "shape"_a, "strides"_a = nb::none(), "dtype"_a = "float32",

@@ -26,6 +26,12 @@ function(infini_rt_install)
 
   # Relative, so that the prefix can be moved.
   file(RELATIVE_PATH INFINI_RT_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  foreach(directory LIBDIR INCLUDEDIR)
+    set(INFINI_RT_PC_${directory} ${CMAKE_INSTALL_${directory}})
+    if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_${directory}}")
+      string(PREPEND INFINI_RT_PC_${directory} "\${prefix}/")
+    endif()
+  endforeach()
   configure_file(${PROJECT_SOURCE_DIR}/cmake/infinirt.pc.in ${PROJECT_BINARY_DIR}/infinirt.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/infinirt.pc DESTINATION ${library_dir}/pkgconfig)
 endfunction()

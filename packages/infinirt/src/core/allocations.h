@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "core/backend.h"
 #include "core/fork.h"
@@ -38,19 +38,27 @@ class Allocations {
     shard.map.emplace(data, allocation);
   }
 
+  /// An allocation taken out of the map; empty when there was none.
+  using Taken = std::unordered_map<const void*, Allocation>::node_type;
+
   /// Removes and returns the allocation at `data` if `backend` made it on that side; otherwise
   /// changes nothing.
-  std::optional<Allocation> Take(const void* data, const Backend& backend, bool on_host) {
+  Taken Take(const void* data, const Backend& backend, bool on_host) {
     Shard& shard = ShardOf(data);
     const std::scoped_lock lock(shard.mutex);
     const auto found = shard.map.find(data);
     if (found == shard.map.end() || found->second.backend != &backend ||
         found->second.on_host != on_host) {
-      return std::nullopt;
+      return Taken();
     }
-    const Allocation allocation = found->second;
-    shard.map.erase(found);
-    return allocation;
+    return shard.map.extract(found);
+  }
+
+  /// Puts back what `Take` returned, without a new allocation.
+  void PutBack(Taken taken) {
+    Shard& shard = ShardOf(taken.key());
+    const std::scoped_lock lock(shard.mutex);
+    shard.map.insert(std::move(taken));
   }
 
  private:

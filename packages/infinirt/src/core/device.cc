@@ -62,7 +62,7 @@ Device Device::Parse(std::string_view text) {
   const std::string_view digits = text.substr(colon + 1);
   int index = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  if (error != std::errc() || end != digits.data() + digits.size() || index < 0) {
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.front() < '0') {
     FailParse(text, "the index is not a number from 0 to 2147483647");
   }
   return Device(type, index);

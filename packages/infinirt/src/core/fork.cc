@@ -15,6 +15,7 @@ std::atomic<bool> in_forked_child{false};
 struct ForkMutexes {
   std::mutex list_mutex;
   std::vector<std::mutex*> list;
+  std::vector<void (*)()> child_functions;
 
   ForkMutexes() {
     pthread_atfork(
@@ -26,6 +27,7 @@ struct ForkMutexes {
         [] {
           in_forked_child.store(true, std::memory_order_relaxed);
           MarkBackendsForked();
+          for (void (*function)() : Instance().child_functions) function();
           Unlock();
         });
   }
@@ -51,6 +53,12 @@ void RegisterForkMutex(std::mutex* mutex) {
   ForkMutexes& mutexes = ForkMutexes::Instance();
   const std::scoped_lock lock(mutexes.list_mutex);
   mutexes.list.push_back(mutex);
+}
+
+void RegisterForkChild(void (*function)()) {
+  ForkMutexes& mutexes = ForkMutexes::Instance();
+  const std::scoped_lock lock(mutexes.list_mutex);
+  mutexes.child_functions.push_back(function);
 }
 
 bool InForkedChild() noexcept { return in_forked_child.load(std::memory_order_relaxed); }

@@ -11,6 +11,10 @@ namespace infini::rt {
 /// code that nests them keeps it.
 void RegisterForkMutex(std::mutex* mutex);
 
+/// Makes a forked child call `function`, which must not take a mutex given to `RegisterForkMutex`:
+/// the child holds them.
+void RegisterForkChild(void (*function)());
+
 /// Returns whether this process was forked after the library was loaded.
 bool InForkedChild() noexcept;
 

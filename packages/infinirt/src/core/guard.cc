@@ -1,6 +1,6 @@
 #include "infini/rt/guard.h"
 
-#include "core/stream_record.h"
+#include "core/current_stream.h"
 #include "core/thread_state.h"
 #include "infini/rt/error.h"
 

@@ -30,6 +30,7 @@ class HandleTable {
     std::atomic<std::uint32_t> users{0};
     std::unique_ptr<T> object;
   };
+  static constexpr std::uint32_t kLastGeneration = 0x7fffffff;
   static constexpr std::size_t kChunkSize = 256;
   static constexpr std::size_t kChunkCount = 4096;
   using Chunk = std::array<Slot, kChunkSize>;
@@ -106,9 +107,24 @@ class HandleTable {
     while (slot->users.load(std::memory_order_seq_cst) != 0)
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     std::unique_ptr<T> object = std::move(slot->object);
-    const std::scoped_lock lock(mutex_);
-    free_.push_back(index);
+    // The highest bit of an identifier marks default streams, so a slot ends when its generations
+    // do.
+    if (generation + 2 < kLastGeneration) {
+      const std::scoped_lock lock(mutex_);
+      free_.push_back(index);
+    }
     return object;
+  }
+
+  /// Forgets look-ups of threads that a forked child does not have, and calls `function(object)`
+  /// for every live object; to be called in the child, whose fork handler holds the table's mutex.
+  template <typename Function>
+  void ResetInForkedChild(Function function) {
+    for (std::size_t index = 0; index < size_; ++index) {
+      Slot& slot = *SlotAt(static_cast<std::uint32_t>(index));
+      slot.users.store(0, std::memory_order_relaxed);
+      if ((slot.generation.load(std::memory_order_relaxed) & 1u) != 0) function(*slot.object);
+    }
   }
 
   /// Calls `function(object)` for every live object.

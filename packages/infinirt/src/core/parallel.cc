@@ -3,6 +3,8 @@
 // partitioned here, not by the runtime.
 #include "infini/rt/parallel.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -43,7 +45,11 @@ extern "C" void __tsan_release(void* address);
 namespace infini::rt {
 namespace {
 
-std::atomic<int> thread_limit{0};  // 0 until set or first asked for
+// libgomp lays out a team on the caller's stack, so a number of threads far beyond any machine's
+// ends the process.
+constexpr int kMaxThreads = 1024;
+
+std::atomic<int> thread_limit{0};  // 0 until set
 
 constinit thread_local bool in_parallel = false;
 
@@ -63,6 +69,8 @@ struct Region {
     if (first == last) return;
     try {
       function(first * grain, last == chunks ? n : last * grain);
+    } catch (abi::__forced_unwind&) {
+      throw;  // the thread ends
     } catch (...) {
       if (!failed.test_and_set()) error = std::current_exception();
     }
@@ -106,13 +114,14 @@ void ParallelFor(std::int64_t n, std::int64_t grain, internal::RangeFunction fun
 
 int GetNumThreads() noexcept {
   const int limit = thread_limit.load(std::memory_order_relaxed);
-  return limit != 0 ? limit : std::max(1, omp_get_max_threads());
+  return limit != 0 ? limit : std::clamp(omp_get_max_threads(), 1, kMaxThreads);
 }
 
 void SetNumThreads(int count) {
-  if (count <= 0) {
-    throw Error(ErrorCode::kInvalidArgument, "SetNumThreads", "",
-                "count is " + std::to_string(count) + "; expected 1 or more");
+  if (count <= 0 || count > kMaxThreads) {
+    throw Error(
+        ErrorCode::kInvalidArgument, "SetNumThreads", "",
+        "count is " + std::to_string(count) + "; expected 1 to " + std::to_string(kMaxThreads));
   }
   thread_limit.store(count, std::memory_order_relaxed);
 }

@@ -17,7 +17,18 @@ std::string NotCaptured(Function function) {
 }  // namespace
 
 HandleTable<StreamRecord>& StreamTable() {
-  static auto* const table = new HandleTable<StreamRecord>;  // used until the process ends
+  static HandleTable<StreamRecord>* const table = [] {
+    auto* const fresh = new HandleTable<StreamRecord>;  // used until the process ends
+    RegisterForkChild([] {
+      // The child has only the thread that forked.
+      StreamTable().ResetInForkedChild([](StreamRecord& record) {
+        if (record.capture_owner.load() == ThreadToken()) return;
+        record.capture.reset();
+        record.capture_owner.store(0);
+      });
+    });
+    return fresh;
+  }();
   return *table;
 }
 
@@ -30,6 +41,10 @@ StreamUse ResolveStream(Function function, const Backend& backend, Stream stream
   if ((stream.id & kDefaultStreamMark) != 0) {
     const auto type = static_cast<Device::Type>(stream.id >> 32 & 0xff);
     const int device = static_cast<int>(stream.id & 0xffffffffu);
+    if (FindBackend(type) == nullptr || stream != DefaultStreamHandle(*FindBackend(type), device)) {
+      Fail(ErrorCode::kInvalidArgument, function, backend,
+           "the stream does not exist: it was destroyed or never created");
+    }
     if (type != backend.type) {
       Fail(ErrorCode::kInvalidArgument, function, backend,
            "the stream is the default stream of " + Device(type, device).ToString() +
@@ -96,6 +111,22 @@ void RefuseOnCapturedStream(Function function, const Backend& backend, const Str
   if (capture == nullptr) return;
   capture->spoilt_by = FunctionName(function);
   Fail(ErrorCode::kInvalidState, function, backend, stream.device, NotCaptured(function));
+}
+
+void DiscardCapturesOfThread() noexcept {
+  if (thread_state.captures == 0) return;
+  StreamTable().ForEach([](StreamRecord& record) {
+    if (record.capture_owner.load(std::memory_order_acquire) != ThreadToken()) return;
+    const Backend& backend = *record.backend;
+    try {
+      if (!backend.runs_host_tasks()) backend.graph_destroy(backend.end_capture(record.native));
+    } catch (const Error&) {
+      // There was nothing sound to discard, and a thread that ends has nobody to tell.
+    }
+    record.capture.reset();
+    record.capture_owner.store(0, std::memory_order_release);
+  });
+  thread_state.captures = 0;
 }
 
 void RaiseStreamError(const Backend& backend, void* native) {

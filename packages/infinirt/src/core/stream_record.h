@@ -49,10 +49,6 @@ Stream DefaultStreamHandle(const Backend& backend, int device);
 /// Returns whether `stream` names a default stream.
 bool IsDefaultStream(Stream stream);
 
-/// Makes `stream` current again in the calling thread at the end of a scope; the default stream if
-/// it is gone.
-void RestoreCurrentStream(const Backend& backend, int device, Stream stream) noexcept;
-
 /// For a call that queues work on `stream`: returns the capture to record into, or null to run.
 /// Throws `Error` when another thread is capturing the stream.
 Capture* CaptureOf(Function function, const Backend& backend, const StreamUse& stream);
@@ -69,6 +65,9 @@ inline void RefuseDuringCapture(Function function, const Backend& backend) {
 /// Throws `Error` and spoils the recording when `stream` is being captured: `function` cannot be
 /// captured.
 void RefuseOnCapturedStream(Function function, const Backend& backend, const StreamUse& stream);
+
+/// Discards what the calling thread is capturing; at its end, when nobody can end the captures.
+void DiscardCapturesOfThread() noexcept;
 
 /// Takes the stored error of a host task on `native` and raises it.
 void RaiseStreamError(const Backend& backend, void* native);

@@ -1,6 +1,7 @@
 #include "infini/rt/tensor_view.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -32,22 +33,30 @@ void FillContiguousStrides(std::span<const std::int64_t> shape, std::int64_t* st
   }
 }
 
-/// Returns whether the elements, of which there is at least one, and the bytes from the lowest to
-/// the highest address can be counted in 63 bits.
-bool FitsAddressSpace(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
-                      DataType dtype) {
-  std::int64_t count = 1;
-  std::int64_t span = 0;  // distance in elements between the lowest and the highest one
+/// Returns whether the elements, of which there is at least one, can be counted in 63 bits and
+/// their bytes lie between 0 and 2^64 - 1 around the address `data`.
+bool FitsAddressSpace(const void* data, std::span<const std::int64_t> shape,
+                      std::span<const std::int64_t> strides, DataType dtype) {
+  const auto item = static_cast<std::int64_t>(DataTypeSize(dtype));
+  std::int64_t bytes = item;  // of all elements, were they contiguous
+  std::int64_t below = 0;     // from the first element to the lowest address
+  std::int64_t above = item;  // from the first element past the highest address
   for (std::size_t i = 0; i < shape.size(); ++i) {
     std::int64_t distance = 0;
-    if (__builtin_mul_overflow(count, shape[i], &count) ||
-        __builtin_mul_overflow(shape[i] - 1, strides[i], &distance) || distance == INT64_MIN ||
-        __builtin_add_overflow(span, distance < 0 ? -distance : distance, &span)) {
+    if (__builtin_mul_overflow(bytes, shape[i], &bytes) ||
+        __builtin_mul_overflow(shape[i] - 1, strides[i], &distance) ||
+        __builtin_mul_overflow(distance, item, &distance) || distance == INT64_MIN) {
       return false;
     }
+    const bool overflows = distance < 0 ? __builtin_sub_overflow(below, distance, &below)
+                                        : __builtin_add_overflow(above, distance, &above);
+    if (overflows) return false;
   }
-  const std::int64_t limit = INT64_MAX / static_cast<std::int64_t>(DataTypeSize(dtype));
-  return count <= limit && span < limit;
+  std::int64_t range = 0;
+  if (__builtin_add_overflow(below, above, &range)) return false;
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  return address == 0 || (address >= static_cast<std::uintptr_t>(below) &&
+                          address <= UINTPTR_MAX - static_cast<std::uintptr_t>(above));
 }
 
 }  // namespace
@@ -104,10 +113,12 @@ void TensorView::RequireSound(std::span<const std::int64_t> shape,
     }
   }
   if (std::ranges::find(shape, 0) != shape.end()) return;  // no element, so no address matters
-  if (!FitsAddressSpace(shape, strides, dtype_)) {
-    FailView(ErrorCode::kInvalidArgument, "shape " + ListText(shape) + " with strides " +
-                                              ListText(strides) + " of " + DataTypeName(dtype_) +
-                                              " spans more than 2^63 - 1 bytes");
+  if (!FitsAddressSpace(data_, shape, strides, dtype_)) {
+    FailView(ErrorCode::kInvalidArgument,
+             "shape " + ListText(shape) + " with strides " + ListText(strides) + " of " +
+                 DataTypeName(dtype_) +
+                 " spans more than 2^63 - 1 bytes, or passes an end of the "
+                 "address space");
   }
   if (data_ == nullptr) {
     FailView(ErrorCode::kInvalidArgument,
@@ -129,7 +140,7 @@ bool TensorView::is_non_overlapping_and_dense() const {
   std::vector<std::pair<std::int64_t, std::int64_t>>
       dims;  // (stride, size) of dimensions that move
   for (int i = 0; i < rank_; ++i) {
-    if (sizes()[i] != 1) dims.emplace_back(steps()[i], sizes()[i]);
+    if (sizes()[i] != 1) dims.emplace_back(std::abs(steps()[i]), sizes()[i]);
   }
   std::sort(dims.begin(), dims.end());
   std::int64_t expected = 1;

@@ -21,7 +21,11 @@ struct EventState {
 };
 
 HandleTable<EventState>& EventTable() {
-  static auto* const table = new HandleTable<EventState>;  // used until the process ends
+  static HandleTable<EventState>* const table = [] {
+    auto* const fresh = new HandleTable<EventState>;  // used until the process ends
+    RegisterForkChild([] { EventTable().ResetInForkedChild([](EventState&) {}); });
+    return fresh;
+  }();
   return *table;
 }
 
@@ -81,7 +85,13 @@ Event EventCreate(EventOptions options) {
   record->device = device;
   record->options = options;
   void* const native = record->native = backend.event_create(device, options);
-  const std::uint64_t id = EventTable().Insert(std::move(record));
+  std::uint64_t id = 0;
+  try {
+    id = EventTable().Insert(std::move(record));
+  } catch (...) {
+    backend.event_destroy(native);
+    throw;
+  }
   if (id == 0) {
     backend.event_destroy(native);
     Fail(ErrorCode::kOutOfMemory, Function::kEventCreate, backend, device,

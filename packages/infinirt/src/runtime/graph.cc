@@ -3,9 +3,11 @@
 #include <string>
 #include <utility>
 
+#include "core/check_bytes.h"
 #include "core/handle_table.h"
 #include "core/host_tasks.h"
 #include "core/stream_record.h"
+#include "core/thread_end.h"
 #include "core/thread_state.h"
 #include "infini/rt/runtime.h"
 
@@ -26,12 +28,20 @@ struct GraphRecord : Recording {};
 struct GraphExecRecord : Recording {};
 
 HandleTable<GraphRecord>& GraphTable() {
-  static auto* const table = new HandleTable<GraphRecord>;  // used until the process ends
+  static HandleTable<GraphRecord>* const table = [] {
+    auto* const fresh = new HandleTable<GraphRecord>;  // used until the process ends
+    RegisterForkChild([] { GraphTable().ResetInForkedChild([](GraphRecord&) {}); });
+    return fresh;
+  }();
   return *table;
 }
 
 HandleTable<GraphExecRecord>& GraphExecTable() {
-  static auto* const table = new HandleTable<GraphExecRecord>;  // used until the process ends
+  static HandleTable<GraphExecRecord>* const table = [] {
+    auto* const fresh = new HandleTable<GraphExecRecord>;  // used until the process ends
+    RegisterForkChild([] { GraphExecTable().ResetInForkedChild([](GraphExecRecord&) {}); });
+    return fresh;
+  }();
   return *table;
 }
 
@@ -93,10 +103,7 @@ void LaunchHost(Stream stream, HostFunction function, const void* arguments, std
   const Backend& backend = Enter(Function::kLaunchHost);
   if (function == nullptr)
     Fail(ErrorCode::kInvalidArgument, Function::kLaunchHost, backend, "function is null");
-  if (arguments == nullptr && size != 0) {
-    Fail(ErrorCode::kInvalidArgument, Function::kLaunchHost, backend,
-         "arguments is null but its size is " + std::to_string(size));
-  }
+  CheckBytes(Function::kLaunchHost, backend, "arguments", arguments, size);
   StreamUse use = ResolveStream(Function::kLaunchHost, backend, stream);
   Capture* const capture = CaptureOf(Function::kLaunchHost, backend, use);
   if (backend.runs_host_tasks()) {
@@ -119,6 +126,7 @@ void StreamBeginCapture(Stream stream) {
          "the default stream cannot be captured; create a stream for it");
   }
   auto capture = std::make_unique<Capture>();
+  WatchThreadEnd();
   std::uint64_t nobody = 0;
   if (!use.record->capture_owner.compare_exchange_strong(nobody, ThreadToken(),
                                                          std::memory_order_acq_rel)) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/allocations.h"
+#include "core/check_bytes.h"
 #include "core/host_tasks.h"
 #include "core/stream_record.h"
 #include "core/thread_state.h"
@@ -18,27 +19,6 @@ int CurrentDevice(Function function, const Backend& backend) {
   const int device = CurrentDeviceIndex(backend);
   CheckDeviceIndex(function, backend, device);
   return device;
-}
-
-void CheckSize(Function function, const Backend& backend, std::size_t bytes) {
-  if (bytes > static_cast<std::size_t>(INT64_MAX)) {
-    Fail(ErrorCode::kInvalidArgument, function, backend,
-         "size " + std::to_string(bytes) +
-             " exceeds 2^63 - 1 bytes; was it computed from a negative number?");
-  }
-}
-
-void CheckRange(Function function, const Backend& backend, const char* name, const void* data,
-                std::size_t bytes) {
-  if (data == nullptr) {
-    Fail(ErrorCode::kInvalidArgument, function, backend,
-         std::string(name) + " is null but " + std::to_string(bytes) + " bytes were asked for");
-  }
-  if (reinterpret_cast<std::uintptr_t>(data) > UINTPTR_MAX - bytes) {
-    Fail(ErrorCode::kInvalidArgument, function, backend,
-         std::string(name) + " plus " + std::to_string(bytes) +
-             " bytes passes the end of the address space");
-  }
 }
 
 bool TargetOnDevice(MemcpyKind kind) {
@@ -56,19 +36,15 @@ bool CheckCopy(Function function, const Backend& backend, const void* target, co
     Fail(ErrorCode::kInvalidArgument, function, backend,
          "value " + std::to_string(static_cast<int>(kind)) + " is not a kind of copy");
   }
-  CheckSize(function, backend, bytes);
-  if (bytes == 0) return false;
-  CheckRange(function, backend, "target", target, bytes);
-  CheckRange(function, backend, "source", source, bytes);
-  return true;
+  CheckBytes(function, backend, "target", target, bytes);
+  CheckBytes(function, backend, "source", source, bytes);
+  return bytes != 0;
 }
 
 /// Returns whether there is anything to fill. Throws on bad arguments.
 bool CheckFill(Function function, const Backend& backend, const void* data, std::size_t bytes) {
-  CheckSize(function, backend, bytes);
-  if (bytes == 0) return false;
-  CheckRange(function, backend, "data", data, bytes);
-  return true;
+  CheckBytes(function, backend, "data", data, bytes);
+  return bytes != 0;
 }
 
 /// Runs a checked copy through the host-task entries. Returns whether the caller has to wait for
@@ -110,26 +86,23 @@ void* CheckAllocated(Function function, const Backend& backend, int device, void
   return data;
 }
 
-Allocation TakeAllocation(Function function, const Backend& backend, const void* data,
-                          bool on_host) {
-  const auto allocation = Allocations::Instance().Take(data, backend, on_host);
-  if (!allocation) {
+/// Takes the allocation at `data` out of the table and calls `release(allocation)`; puts it back
+/// when that throws. Throws `Error` when there is no such allocation.
+template <typename Release>
+void ReleaseAllocation(Function function, const Backend& backend, const void* data, bool on_host,
+                       Release release) {
+  Allocations::Taken taken = Allocations::Instance().Take(data, backend, on_host);
+  if (taken.empty()) {
     Fail(ErrorCode::kInvalidArgument, function, backend,
          std::string("the pointer is not a live allocation of ") +
              (on_host ? "MallocHost" : "Malloc or MallocAsync") +
              " of this backend: it was freed before, came from elsewhere or points into an "
              "allocation");
   }
-  return *allocation;
-}
-
-/// Calls `release`; the allocation stays registered when that throws.
-template <typename Release>
-void ReleaseTaken(const void* data, const Allocation& allocation, Release release) {
   try {
-    release();
+    release(taken.mapped());
   } catch (...) {
-    Allocations::Instance().Insert(data, allocation);
+    Allocations::Instance().PutBack(std::move(taken));
     throw;
   }
 }
@@ -154,8 +127,7 @@ void Free(void* data) {
   const Backend& backend = Enter(Function::kFree);
   RefuseDuringCapture(Function::kFree, backend);
   if (data == nullptr) return;
-  const Allocation allocation = TakeAllocation(Function::kFree, backend, data, false);
-  ReleaseTaken(data, allocation, [&] {
+  ReleaseAllocation(Function::kFree, backend, data, false, [&](const Allocation& allocation) {
     // Memory of a pool is free for others at once, whatever the device still does with it.
     if (allocation.stream_ordered) backend.device_synchronize(allocation.device);
     backend.free(allocation.device, data);
@@ -184,8 +156,7 @@ void FreeAsync(void* data, Stream stream) {
   RefuseDuringCapture(Function::kFreeAsync, backend);
   const StreamUse use = ResolveStream(Function::kFreeAsync, backend, stream);
   if (data == nullptr) return;
-  const Allocation allocation = TakeAllocation(Function::kFreeAsync, backend, data, false);
-  ReleaseTaken(data, allocation, [&] {
+  ReleaseAllocation(Function::kFreeAsync, backend, data, false, [&](const Allocation& allocation) {
     if (backend.free_async != nullptr) {
       backend.free_async(allocation.device, data, use.native);
     } else {
@@ -218,9 +189,9 @@ void FreeHost(void* data) {
   const Backend& backend = Enter(Function::kFreeHost);
   RefuseDuringCapture(Function::kFreeHost, backend);
   if (data == nullptr) return;
-  const Allocation allocation = TakeAllocation(Function::kFreeHost, backend, data, true);
-  ReleaseTaken(data, allocation,
-               [&] { backend.free_host != nullptr ? backend.free_host(data) : std::free(data); });
+  ReleaseAllocation(Function::kFreeHost, backend, data, true, [&](const Allocation&) {
+    backend.free_host != nullptr ? backend.free_host(data) : std::free(data);
+  });
 }
 
 void Memcpy(void* target, const void* source, std::size_t bytes, MemcpyKind kind) {
@@ -232,7 +203,7 @@ void Memcpy(void* target, const void* source, std::size_t bytes, MemcpyKind kind
     RaiseDefaultStreamError(backend);
     return;
   }
-  void* const native = backend.default_stream(CurrentDeviceIndex(backend));
+  void* const native = backend.default_stream(CurrentDevice(Function::kMemcpy, backend));
   EnqueueCopy(Function::kMemcpy, backend, {native, 0, {}}, nullptr, target, source, bytes, kind);
   backend.stream_synchronize(native);
   RaiseStreamError(backend, native);
@@ -270,7 +241,7 @@ void Memset(void* data, int value, std::size_t bytes) {
     RaiseDefaultStreamError(backend);
     return;
   }
-  void* const native = backend.default_stream(CurrentDeviceIndex(backend));
+  void* const native = backend.default_stream(CurrentDevice(Function::kMemset, backend));
   const FillTask task{backend.task_range(Function::kMemset, data, bytes, true).address, value,
                       bytes};
   EnqueueHostTask(backend, {native, 0, {}}, nullptr, &FillTask::Run, &task, sizeof task);
@@ -301,9 +272,8 @@ void* TaskPointer(Device device, const void* data, std::size_t bytes) {
   CheckUsable(Function::kTaskPointer, *backend);
   if (backend->on_call != nullptr) backend->on_call(Function::kTaskPointer);
   CheckDeviceIndex(Function::kTaskPointer, *backend, device.index());
-  CheckSize(Function::kTaskPointer, *backend, bytes);
+  CheckBytes(Function::kTaskPointer, *backend, "data", data, bytes);
   if (bytes == 0) return const_cast<void*>(data);
-  CheckRange(Function::kTaskPointer, *backend, "data", data, bytes);
   return backend->task_range(Function::kTaskPointer, data, bytes, true).address;
 }
 

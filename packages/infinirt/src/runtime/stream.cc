@@ -1,42 +1,31 @@
 // Streams: creation, waiting, the current one.
-#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "core/current_stream.h"
 #include "core/stream_record.h"
 #include "core/thread_state.h"
 #include "infini/rt/runtime.h"
 
-namespace infini::rt {
+namespace infini::rt::runtime {
 namespace {
 
-/// The calling thread's current streams, by backend and device. Only streams that were set are
-/// here.
-std::map<std::pair<Device::Type, int>, Stream>& CurrentStreams() {
-  thread_local std::map<std::pair<Device::Type, int>, Stream> streams;
-  return streams;
-}
-
-}  // namespace
-
-void RestoreCurrentStream(const Backend& backend, int device, Stream stream) noexcept {
-  auto& streams = CurrentStreams();
-  const auto found = streams.find({backend.type, device});
-  if (found == streams.end())
-    return;  // nothing but the default stream was current since the scope began
-  const bool exists = IsDefaultStream(stream) || static_cast<bool>(StreamTable().Find(stream.id));
-  found->second = exists ? stream : DefaultStreamHandle(backend, device);
-}
-
-namespace runtime {
-namespace {
-
-Stream InsertStream(Function function, const Backend& backend, int device, void* native) {
+/// Makes the record of a native stream that `make` gives. What was made is destroyed when there is
+/// no room for its record.
+template <typename Make>
+Stream InsertStream(Function function, const Backend& backend, int device, Make make) {
   auto record = std::make_unique<StreamRecord>();
   record->backend = &backend;
   record->device = device;
-  record->native = native;
-  const std::uint64_t id = StreamTable().Insert(std::move(record));
+  void* const native = record->native = make();
+  std::uint64_t id = 0;
+  try {
+    id = StreamTable().Insert(std::move(record));
+  } catch (...) {
+    backend.stream_destroy(native);
+    throw;
+  }
   if (id == 0) {
     backend.stream_destroy(native);
     Fail(ErrorCode::kOutOfMemory, function, backend, device, "too many live streams; destroy some");
@@ -66,7 +55,7 @@ Stream StreamCreate(int priority) {
              " (last)");
   }
   return InsertStream(Function::kStreamCreate, backend, device,
-                      backend.stream_create(device, priority));
+                      [&] { return backend.stream_create(device, priority); });
 }
 
 void StreamDestroy(Stream stream) {
@@ -107,22 +96,22 @@ void StreamSynchronize(Stream stream) {
 
 Stream DefaultStream() {
   const Backend& backend = Enter(Function::kDefaultStream);
-  return DefaultStreamHandle(backend, CurrentDeviceIndex(backend));
+  const int device = CurrentDeviceIndex(backend);
+  CheckDeviceIndex(Function::kDefaultStream, backend, device);
+  return DefaultStreamHandle(backend, device);
 }
 
 Stream CurrentStream() {
   const Backend& backend = Enter(Function::kCurrentStream);
   const int device = CurrentDeviceIndex(backend);
-  const auto& streams = CurrentStreams();
-  const auto found = streams.find({backend.type, device});
-  return found != streams.end() ? found->second : DefaultStreamHandle(backend, device);
+  CheckDeviceIndex(Function::kCurrentStream, backend, device);
+  return GetCurrentStream(backend, device);
 }
 
 void SetCurrentStream(Stream stream) {
   const Backend& backend = Enter(Function::kSetCurrentStream);
   const StreamUse use = ResolveStream(Function::kSetCurrentStream, backend, stream);
-  CurrentStreams()[{backend.type, use.device}] =
-      IsDefaultStream(stream) ? DefaultStreamHandle(backend, use.device) : stream;
+  PutCurrentStream(backend, use.device, stream);
 }
 
 Device StreamDevice(Stream stream) {
@@ -146,8 +135,7 @@ Stream StreamFromNativeHandle(void* native) {
          "the backend has no native streams; create one with StreamCreate");
   }
   return InsertStream(Function::kStreamFromNativeHandle, backend, device,
-                      backend.stream_from_native(device, native));
+                      [&] { return backend.stream_from_native(device, native); });
 }
 
-}  // namespace runtime
-}  // namespace infini::rt
+}  // namespace infini::rt::runtime

@@ -25,8 +25,8 @@ int main() {
   }
   CHECK(Device::Parse("cuda:2") == Device(cuda, 2));
 
-  for (const char* text :
-       {"", "gpu", "cpu:", "cpu:-1", "cpu:1x", "cpu: 1", "cpu:99999999999", ":0", "CPU"}) {
+  for (const char* text : {"", "gpu", "cpu:", "cpu:-1", "cpu:1x", "cpu: 1", "cpu:-0", "cpu:+1",
+                           "cpu:99999999999", ":0", "CPU"}) {
     CHECK_THROWS(Device::Parse(text), ErrorCode::kInvalidArgument, "as a device");
   }
   CHECK_THROWS(Device::Parse("gpu"), ErrorCode::kInvalidArgument, "cpu, nvidia, iluvatar");

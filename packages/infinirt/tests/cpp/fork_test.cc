@@ -83,6 +83,37 @@ int main() {
     }
     stop = true;
     for (std::thread& thread : threads) thread.join();
+
+    // Threads that the child does not have were inside a look-up, or capturing, when it was forked.
+    stop = false;
+    const Stream looked_up = runtime::StreamCreate();
+    const Stream captured = runtime::StreamCreate();
+    std::atomic<bool> capturing{false};
+    threads.clear();
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        runtime::SelectBackend(Device::Type::kCpu);
+        while (!stop) static_cast<void>(runtime::StreamQuery(looked_up));
+      });
+    }
+    threads.emplace_back([&] {
+      runtime::SelectBackend(Device::Type::kCpu);
+      runtime::StreamBeginCapture(captured);
+      capturing = true;
+      while (!stop) std::this_thread::yield();
+      runtime::GraphDestroy(runtime::StreamEndCapture(captured));
+    });
+    while (!capturing) std::this_thread::yield();
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      CHECK_EQ(StatusOfChild([looked_up, captured] {
+                 runtime::StreamDestroy(looked_up);
+                 CHECK(!runtime::StreamIsCapturing(captured));
+                 runtime::StreamDestroy(captured);
+               }),
+               0);
+    }
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
   }
   return Finish();
 }

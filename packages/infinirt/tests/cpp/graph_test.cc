@@ -220,6 +220,24 @@ void TestTwoThreads() {
   for (std::thread& thread : threads) thread.join();
 }
 
+/// A thread that ends discards what it was capturing; the stream stays usable.
+void TestThreadEndsDuringCapture() {
+  const Stream stream = runtime::StreamCreate();
+  std::uint64_t sum = 0;
+  std::thread([&, type = runtime::SelectedBackend()] {
+    runtime::SelectBackend(type);
+    runtime::StreamBeginCapture(stream);
+    LaunchAdd(stream, &sum, 1);
+  }).join();
+  CHECK(!runtime::StreamIsCapturing(stream));
+  LaunchAdd(stream, &sum, 5);
+  runtime::StreamSynchronize(stream);
+  CHECK_EQ(sum, std::uint64_t{5});
+  runtime::StreamBeginCapture(stream);
+  runtime::GraphDestroy(runtime::StreamEndCapture(stream));
+  runtime::StreamDestroy(stream);
+}
+
 void TestFailingTask() {
   if (!(runtime::SelectedBackend() == Device::Type::kCpu ||
         runtime::SelectedBackend() == Device::Type::kSim))
@@ -263,6 +281,7 @@ int main() {
     TestIllegalCalls();
     TestMisuse();
     TestTwoThreads();
+    TestThreadEndsDuringCapture();
     TestFailingTask();
   });
   return Finish();

@@ -77,7 +77,16 @@ void TestErrors() {
   CHECK_THROWS(runtime::LaunchHost(stream, nullptr, nullptr, 0), ErrorCode::kInvalidArgument,
                "function is null");
   CHECK_THROWS(runtime::LaunchHost(stream, Throw, nullptr, 4), ErrorCode::kInvalidArgument,
-               "its size is 4");
+               "arguments is null but its size is 4");
+  char byte = 0;
+  for (const std::size_t size : {SIZE_MAX, SIZE_MAX / 2 + 1}) {
+    CHECK_THROWS(runtime::LaunchHost(stream, Throw, &byte, size), ErrorCode::kInvalidArgument,
+                 "2^63");
+    runtime::StreamBeginCapture(stream);
+    CHECK_THROWS(runtime::LaunchHost(stream, Throw, &byte, size), ErrorCode::kInvalidArgument,
+                 "2^63");
+    runtime::GraphDestroy(runtime::StreamEndCapture(stream));
+  }
   const bool async = runtime::HasCapability(Capability::kAsyncStreams);
   for (int repeat = 0; repeat < 3; ++repeat) {
     if (async) {
@@ -96,6 +105,14 @@ void TestErrors() {
     runtime::StreamSynchronize(stream);
     runtime::LaunchHost(Stream(), Throw, nullptr, 0);
     CHECK(ThrowsRuntimeError([] { runtime::StreamSynchronize(Stream()); }));
+  }
+  if (runtime::SelectedBackend() == Device::Type::kSim) {
+    // An error that nobody raised is not lost with its stream.
+    const Stream short_lived = runtime::StreamCreate();
+    runtime::LaunchHost(short_lived, Throw, nullptr, 0);
+    runtime::StreamDestroy(short_lived);
+    CHECK(ThrowsRuntimeError([] { runtime::DeviceSynchronize(); }));
+    runtime::DeviceSynchronize();
   }
   // Work after an error still runs.
   std::vector<int> log;

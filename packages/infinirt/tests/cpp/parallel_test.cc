@@ -74,6 +74,8 @@ void TestErrors() {
   CHECK_THROWS(ParallelFor(1, 0, [](std::int64_t, std::int64_t) {}), ErrorCode::kInvalidArgument,
                "grain is 0");
   CHECK_THROWS(SetNumThreads(0), ErrorCode::kInvalidArgument, "count is 0");
+  CHECK_THROWS(SetNumThreads(1025), ErrorCode::kInvalidArgument,
+               "count is 1025; expected 1 to 1024");
   CHECK_EQ(GetNumThreads(), 4);
 }
 

@@ -194,8 +194,8 @@ void TestNthCall() {
 }
 
 void TestPlans() {
-  for (const char* plan :
-       {"malloc", "malloc:0", "malloc:-1", "malloc:x", "no_such_call:1", ":1", "malloc:1;free:1"}) {
+  for (const char* plan : {"malloc", "malloc:0", "malloc:-1", "malloc:x", "no_such_call:1", ":1",
+                           "malloc:1;free:1", "malloc:1,", ",", "malloc:1,malloc:3"}) {
     CHECK_THROWS(sim::SetFaultPlan(plan), ErrorCode::kInvalidArgument, "cannot read fault plan");
   }
   runtime::Free(runtime::Malloc(64));  // a refused plan changed nothing

@@ -1,4 +1,6 @@
 // Streams of the simulated accelerator really run beside the host, and only events order them.
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -170,6 +172,41 @@ void TestControls() {
   runtime::EventDestroy(end);
 }
 
+/// Records and waits of one event on one stream from several threads never wait for each other.
+void TestConcurrentRecordsAndWaits() {
+  const Stream stream = runtime::StreamCreate();
+  const Event event = runtime::EventCreate();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([stream, event, i] {
+      runtime::SelectBackend(Device::Type::kSim);
+      for (int call = 0; call < 5000; ++call) {
+        if (i % 2 == 0) {
+          runtime::EventRecord(event, stream);
+        } else {
+          runtime::StreamWaitEvent(stream, event);
+        }
+        if (call % 500 == 0) runtime::StreamSynchronize(stream);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  runtime::StreamSynchronize(stream);
+  runtime::EventDestroy(event);
+  runtime::StreamDestroy(stream);
+}
+
+/// A task that ends its worker thread ends its stream with an error, not the process.
+void TestTaskEndsItsThread() {
+  const Stream stream = runtime::StreamCreate();
+  runtime::LaunchHost(stream, [](const void*) { pthread_exit(nullptr); }, nullptr, 0);
+  CHECK_THROWS(runtime::StreamSynchronize(stream), ErrorCode::kInvalidState, "ended the worker");
+  CHECK_THROWS(runtime::LaunchHost(stream, WaitForGate, nullptr, 0), ErrorCode::kInvalidState,
+               "ended the worker");
+  runtime::StreamDestroy(stream);
+  runtime::DeviceSynchronize();
+}
+
 /// Memory does not grow with the number of allocations made and freed.
 void TestMemoryIsReused() {
   const std::size_t before = runtime::GetMemoryInfo().free;
@@ -200,6 +237,8 @@ int main() {
   TestFreeIsOrdered();
   TestDevices();
   TestControls();
+  TestConcurrentRecordsAndWaits();
+  TestTaskEndsItsThread();
   TestMemoryIsReused();
   return Finish();
 }

@@ -1,5 +1,6 @@
 // Streams: creation, the current one, handles after destruction, many of them.
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -34,8 +35,12 @@ void TestHandles() {
   CHECK_THROWS(runtime::StreamQuery(Stream{12345}), ErrorCode::kInvalidArgument, "never created");
   CHECK_THROWS(runtime::StreamQuery(Stream{UINT64_MAX >> 1}), ErrorCode::kInvalidArgument,
                "never created");
-  CHECK_THROWS(runtime::StreamQuery(Stream{UINT64_MAX}), ErrorCode::kInvalidArgument,
-               "default stream of");
+  const std::uint64_t own = runtime::DefaultStream().id;
+  for (const std::uint64_t id :
+       {std::uint64_t{UINT64_MAX}, own | std::uint64_t{1} << 50, own | std::uint64_t{0xff} << 32}) {
+    CHECK_THROWS(runtime::StreamQuery(Stream{id}), ErrorCode::kInvalidArgument, "stream");
+  }
+  CHECK_THROWS(runtime::StreamQuery(Stream{own | 1000}), ErrorCode::kIndexOutOfRange, "1000");
 }
 
 void TestDefaultStream() {
@@ -137,10 +142,23 @@ void TestOtherBackend() {
   runtime::StreamDestroy(stream);
 }
 
+/// A static object that uses a stream when the thread's own state is gone.
+struct UsesStreamsLate {
+  ~UsesStreamsLate() {
+    if (runtime::CurrentStream() != runtime::DefaultStream()) std::abort();
+    const StreamGuard guard(runtime::DefaultStream());
+  }
+};
+const UsesStreamsLate uses_streams_late;
+
 }  // namespace
 
 int main() {
+  runtime::SelectBackend(runtime::CompiledBackends().front());
+  if (runtime::DeviceCount() > 0) runtime::SetCurrentStream(runtime::StreamCreate());
+
   ForEachBackend([] {
+    runtime::SetCurrentStream(Stream());
     TestHandles();
     TestDefaultStream();
     TestPriorities();
@@ -150,5 +168,7 @@ int main() {
     TestDestroyWhileUsed();
     TestOtherBackend();
   });
+  runtime::SelectBackend(runtime::CompiledBackends().front());
+  if (runtime::DeviceCount() > 0) runtime::SetCurrentStream(runtime::StreamCreate());
   return Finish();
 }

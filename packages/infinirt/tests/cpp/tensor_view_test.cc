@@ -79,6 +79,8 @@ void TestContiguity() {
   CHECK(dense({2, 1, 3}, {1, 50, 2}));
   CHECK(!dense({2, 3}, {4, 1}));
   CHECK(!dense({2, 3}, {0, 1}));
+  CHECK(
+      TensorView(storage + 9, {10}, {-1}, DataType::kFloat32, kCpu).is_non_overlapping_and_dense());
 }
 
 void TestOverlap() {
@@ -121,6 +123,10 @@ void TestRefusals() {
   CHECK_THROWS(TensorView(storage, {std::int64_t{1} << 61}, DataType::kFloat64, kCpu),
                ErrorCode::kInvalidArgument, "2^63");
   CHECK_THROWS(make(nullptr, {1}, {1}), ErrorCode::kInvalidArgument, "data is null");
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
+  CHECK_THROWS(make(at(UINTPTR_MAX - 3), {100}, {1}), ErrorCode::kInvalidArgument, "address space");
+  CHECK_THROWS(make(at(8), {100}, {-1}), ErrorCode::kInvalidArgument, "address space");
+  CHECK_EQ(make(at(396), {100}, {-1}).numel(), std::int64_t{100});
   CHECK_THROWS(make(storage, {1}, {1}, static_cast<DataType>(99)), ErrorCode::kTypeMismatch, "99");
   CHECK_THROWS(make(storage, {2}, {1}).size(1), ErrorCode::kIndexOutOfRange, "dimension 1");
   CHECK_THROWS(make(storage, {2}, {1}).stride(-2), ErrorCode::kIndexOutOfRange, "dimension -2");

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import infini.rt as rt
@@ -72,6 +73,10 @@ def test_bad_arguments_are_named(backend: str) -> None:
             "source is a str; expected an address",
         ),
         (lambda: rt.memcpy(device, back, -4, Kind.HOST_TO_DEVICE), "Memcpy: size -4"),
+        (lambda: rt.memcpy(device, np.uint64(8), 4, Kind.HOST_TO_DEVICE), r"pass int\(...\)"),
+        (lambda: rt.memcpy(device, np.zeros((4, 4))[:, 1], 4, Kind.HOST_TO_DEVICE), "contiguous"),
+        (lambda: rt.memset(device, 2**40, 0), "value 1099511627776 is not a number from"),
+        (lambda: rt.malloc(10**5000), "Malloc: size with more digits than Python prints"),
         (lambda: rt.memset(0, 1, 1), "data is null"),
         (lambda: rt.free(device + 1), "not a live allocation"),
         (lambda: rt.free_host(device), "not a live allocation"),

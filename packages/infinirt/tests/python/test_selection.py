@@ -112,6 +112,17 @@ def test_eight_threads_keep_their_own_device_and_stream(sim: None) -> None:
     assert errors == []
 
 
+def test_a_device_is_no_backend_name() -> None:
+    with pytest.raises(ValueError, match='"sim:1" names a device; expected a backend'):
+        rt.select_backend("sim:1")
+
+
+@pytest.mark.parametrize("index", [2**31, 2**40, -(2**80)])
+def test_device_index_beyond_an_int_is_refused(sim: None, index: int) -> None:
+    with pytest.raises(ValueError, match=f"SetDevice: device index {index} is not a number from"):
+        rt.set_device(index)
+
+
 @pytest.mark.parametrize("index", [-1, 2, 2**31 - 1])
 def test_wrong_device_index_is_refused(sim: None, index: int) -> None:
     with pytest.raises(
@@ -170,6 +181,23 @@ def test_device_guard_restores_after_an_exception() -> None:
     guard = rt.DeviceGuard(rt.Device("sim:1"))
     with guard, pytest.raises(RuntimeError, match="already entered"), guard:
         pass
+
+
+def test_a_guard_belongs_to_the_thread_that_entered_it() -> None:
+    rt.select_backend("cpu")
+    guard = rt.DeviceGuard(rt.Device("sim:1"))
+    guard.__enter__()
+
+    def leave() -> str:
+        rt.select_backend("cpu")
+        with pytest.raises(RuntimeError, match="entered in another thread"):
+            guard.__exit__(None, None, None)
+        return rt.selected_backend()
+
+    assert in_thread(leave) == "cpu"
+    assert rt.selected_backend() == "sim"
+    guard.__exit__(None, None, None)
+    assert rt.selected_backend() == "cpu"
 
 
 def test_number_of_threads(backend: str) -> None:

@@ -72,6 +72,94 @@ def test_forked_child_of_a_user_is_refused_at_once(run_python: Run) -> None:
     assert done.stdout.strip() == "0", done.stderr
 
 
+def test_daemon_threads_inside_the_runtime_do_not_disturb_the_exit(run_python: Run) -> None:
+    for _ in range(5):
+        done = run_python(
+            """
+            import threading, time
+            import infini.rt as rt
+
+            def loop():
+                rt.select_backend("sim")
+                stream = rt.stream_create()
+                while True:
+                    rt.launch_host(stream, rt.testing.SLEEP, (1000).to_bytes(8, "little"))
+                    rt.stream_synchronize(stream)
+
+            for _ in range(4):
+                threading.Thread(target=loop, daemon=True).start()
+            time.sleep(0.1)
+            """,
+            timeout=30,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_queued_python_callbacks_do_not_disturb_the_exit(run_python: Run) -> None:
+    done = run_python(
+        """
+        import ctypes
+        import infini.rt as rt
+
+        rt.select_backend("sim")
+        callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda arguments: None)
+        address = ctypes.cast(callback, ctypes.c_void_p).value
+        for _ in range(2000):
+            rt.launch_host(rt.Stream(), address)
+        """,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_destroying_an_event_lets_callbacks_run(run_python: Run) -> None:
+    done = run_python(
+        """
+        import ctypes, threading, time
+        import infini.rt as rt
+
+        rt.select_backend("sim")
+        stream, event = rt.stream_create(), rt.event_create()
+        callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda arguments: None)
+        rt.launch_host(stream, rt.testing.SLEEP, (200_000).to_bytes(8, "little"))
+        rt.launch_host(stream, ctypes.cast(callback, ctypes.c_void_p).value)
+        rt.event_record(event, stream)
+
+        def wait():
+            rt.select_backend("sim")
+            rt.event_synchronize(event)
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        time.sleep(0.05)
+        rt.event_destroy(event)
+        waiter.join()
+        rt.stream_destroy(stream)
+        print("done")
+        """,
+        timeout=30,
+    )
+    assert done.stdout.strip() == "done", done.stderr
+
+
+def test_settings_made_before_the_first_call_stay(run_python: Run) -> None:
+    done = run_python(
+        """
+        import infini.rt as rt
+        rt.select_backend("sim")
+        rt.sim.set_task_delay(3000)
+        rt.sim.set_fault_plan("")
+        start, end = rt.event_create(), rt.event_create()
+        rt.event_record(start)
+        rt.event_record(end)
+        rt.event_synchronize(end)
+        print(rt.event_elapsed_time(start, end) >= 2.9)
+        """,
+        INFINI_RT_SIM_FAULT="event_create:1",
+    )
+    assert done.stdout.strip() == "True", done.stderr
+
+
 def test_fault_plan_from_the_environment(run_python: Run) -> None:
     done = run_python(
         """

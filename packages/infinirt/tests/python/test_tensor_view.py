@@ -42,6 +42,8 @@ def test_overlap() -> None:
         ((64, [2, 2], [1]), ValueError, "2 dimensions but strides \\[1\\] have 1"),
         ((64, [1], None, "float"), TypeError, 'unknown data type "float"'),
         ((-1, [1]), ValueError, "address -1"),
+        ((64, [2**63]), ValueError, "size 9223372036854775808 is not a number from"),
+        ((2**64 - 4, [100]), ValueError, "end of the address space"),
     ],
 )
 def test_refusals(arguments: tuple[object, ...], error: type[Exception], text: str) -> None:

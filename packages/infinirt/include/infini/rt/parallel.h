@@ -53,10 +53,12 @@ INFINI_RT_EXPORT void ParallelFor(std::int64_t n, std::int64_t grain,
 INFINI_RT_EXPORT int GetNumThreads() noexcept;
 
 /// Sets the largest number of threads for the whole process. Throws `Error` when `count` is not
-/// positive.
+/// from 1 to 1024. A system that cannot give that many threads makes the OpenMP runtime end the
+/// process.
 INFINI_RT_EXPORT void SetNumThreads(int count);
 
-/// Returns whether the calling thread is inside a `ParallelFor`.
+/// Returns whether the calling thread runs a range of a `ParallelFor` that was split. A loop that
+/// ran as one range on its caller does not count.
 INFINI_RT_EXPORT bool InParallelRegion() noexcept;
 
 }  // namespace infini::rt

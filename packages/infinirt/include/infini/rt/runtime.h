@@ -3,7 +3,8 @@
 // Every function works on the backend that the calling thread has selected, throws
 // `infini::rt::Error` on bad input before anything is changed, and may be called from any thread.
 // Handles are small values; using one after it was destroyed, or on another backend, is an error
-// and never undefined behaviour.
+// and never undefined behaviour. When the host has no memory for the runtime's own records,
+// functions throw std::bad_alloc and leave everything as it was.
 #ifndef INFINI_RT_RUNTIME_H_
 #define INFINI_RT_RUNTIME_H_
 
@@ -140,8 +141,8 @@ INFINI_RT_EXPORT void SetDevice(int index);
 /// Returns the properties of device `index`.
 INFINI_RT_EXPORT DeviceProperties GetDeviceProperties(int index);
 
-/// Waits for all work on the current device, then raises the oldest error of a host task there,
-/// once.
+/// Waits for all work on the current device, then raises the stored error of one of its streams.
+/// Those of other streams stay until the next synchronisation.
 INFINI_RT_EXPORT void DeviceSynchronize();
 
 /// Returns free and total memory of the current device.
@@ -200,7 +201,8 @@ INFINI_RT_EXPORT StreamPriorityRange GetStreamPriorityRange();
 /// Creates a stream on the current device.
 INFINI_RT_EXPORT Stream StreamCreate(int priority = 0);
 
-/// Destroys `stream`; its queued work is done first. The default stream cannot be destroyed.
+/// Destroys `stream`; its queued work is done first. An error of its host tasks that nobody has
+/// raised goes to the device's default stream. The default stream cannot be destroyed.
 INFINI_RT_EXPORT void StreamDestroy(Stream stream);
 
 /// Returns whether all work queued on `stream` is done.
@@ -276,7 +278,8 @@ INFINI_RT_EXPORT void LaunchHost(Stream stream, HostFunction function, const voi
 INFINI_RT_EXPORT void StreamBeginCapture(Stream stream);
 
 /// Ends the capture and returns what was recorded. Throws `Error` when the capture was spoilt, and
-/// names the call that spoilt it; the stream can be used again either way.
+/// names the call that spoilt it; the stream can be used again either way. A
+/// thread that ends discards its captures.
 INFINI_RT_EXPORT Graph StreamEndCapture(Stream stream);
 
 /// Returns whether `stream` is being captured.

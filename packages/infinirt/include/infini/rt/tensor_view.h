@@ -50,8 +50,8 @@ class TensorView {
     for (std::size_t i = 0; i < shape.size(); ++i) {
       inline_[i] = shape[i];
       inline_[kInlineRank + i] = strides[i];
-      any_size |= static_cast<std::uint64_t>(shape[i]);  // a negative one sets the highest bit
-      any_step |= static_cast<std::uint64_t>(strides[i] ^ (strides[i] >> 63));
+      any_size |= static_cast<std::uint64_t>(shape[i]);    // a negative one sets the highest bit
+      any_step |= static_cast<std::uint64_t>(strides[i]);  // so does a negative stride
     }
     if (!IsClearlySound(any_size, any_step)) RequireSound(shape, strides);
   }
@@ -187,11 +187,12 @@ class TensorView {
   }
 
   /// Decides the common case by the widths of the numbers, without a multiplication: no product of
-  /// sizes, and no sum of distances times 16 bytes, can pass 2^62.
+  /// sizes, no sum of distances times 16 bytes, and no address passes 2^63.
   bool IsClearlySound(std::uint64_t any_size, std::uint64_t any_step) const noexcept {
-    const int size_width = std::bit_width(any_size);
-    const int step_width = std::bit_width(any_step);
-    return data_ != nullptr && IsValid(dtype_) && rank_ * size_width <= 56 &&
+    const int size_width = static_cast<int>(std::bit_width(any_size));
+    const int step_width = static_cast<int>(std::bit_width(any_step));
+    const auto address = reinterpret_cast<std::uintptr_t>(data_);
+    return address != 0 && address >> 62 == 0 && IsValid(dtype_) && rank_ * size_width <= 56 &&
            size_width + step_width <= 54;
   }
 

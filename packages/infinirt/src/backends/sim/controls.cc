@@ -1,10 +1,12 @@
 #include "backends/sim/controls.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -52,11 +54,38 @@ std::int64_t Setting(const char* name, std::int64_t low, std::int64_t high, std:
                   "; expected items such as malloc:3, joined by commas");
 }
 
+/// Reads `plan` whole, then puts it in force.
+void StorePlan(std::string_view plan) {
+  std::array<std::int64_t, kFunctionCount> faults{};
+  std::string_view rest = plan;
+  for (bool more = !plan.empty(); more;) {
+    const std::size_t comma = rest.find(',');
+    const std::string item(rest.substr(0, comma));
+    more = comma != std::string_view::npos;
+    if (more) rest = rest.substr(comma + 1);
+    const std::size_t colon = item.find(':');
+    if (colon == std::string::npos) FailPlan(plan, "\"" + item + "\" has no call number");
+    const std::int64_t number =
+        ParseNumber(std::string_view(item).substr(colon + 1), 1, INT32_MAX, 0);
+    if (number == 0) FailPlan(plan, "the number in \"" + item + "\" is not 1 or more");
+    const std::string name = item.substr(0, colon);
+    const auto* const found = std::find(std::begin(kFunctionSnakeNames),
+                                        std::end(kFunctionSnakeNames), std::string_view(name));
+    if (found == std::end(kFunctionSnakeNames)) {
+      FailPlan(plan, "no runtime function is named \"" + name + "\"");
+    }
+    std::int64_t& fault = faults[static_cast<std::size_t>(found - kFunctionSnakeNames)];
+    if (fault != 0) FailPlan(plan, "\"" + name + "\" is named twice");
+    fault = number;
+  }
+  for (std::size_t i = 0; i < faults.size(); ++i) call_states[i].until_fault.store(faults[i]);
+}
+
 /// Reads delay and faults from the environment before the first call is counted.
 void ReadEnvironment() {
   static const bool read = [] {
-    SetTaskDelay(Setting("INFINI_RT_SIM_DELAY", 0, 60'000'000, 0));
-    if (const char* const plan = std::getenv("INFINI_RT_SIM_FAULT")) SetFaultPlan(plan);
+    task_delay.store(Setting("INFINI_RT_SIM_DELAY", 0, 60'000'000, 0));
+    if (const char* const plan = std::getenv("INFINI_RT_SIM_FAULT")) StorePlan(plan);
     return true;
   }();
   static_cast<void>(read);
@@ -94,6 +123,7 @@ std::size_t MemoryFromEnvironment() {
 }
 
 void SetTaskDelay(std::int64_t microseconds) {
+  ReadEnvironment();
   if (microseconds < 0) {
     throw Error(
         ErrorCode::kInvalidArgument, "SetTaskDelay", "sim",
@@ -103,23 +133,8 @@ void SetTaskDelay(std::int64_t microseconds) {
 }
 
 void SetFaultPlan(std::string_view plan) {
-  std::array<std::int64_t, kFunctionCount> faults{};
-  for (std::string_view rest = plan; !rest.empty();) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view item = rest.substr(0, comma);
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-    const std::size_t colon = item.find(':');
-    if (colon == std::string_view::npos)
-      FailPlan(plan, "\"" + std::string(item) + "\" has no call number");
-    const std::int64_t number = ParseNumber(item.substr(colon + 1), 1, INT32_MAX, 0);
-    if (number == 0) FailPlan(plan, "the number in \"" + std::string(item) + "\" is not 1 or more");
-    int index = 0;
-    while (index < kFunctionCount && item.substr(0, colon) != kFunctionSnakeNames[index]) ++index;
-    if (index == kFunctionCount)
-      FailPlan(plan, "no runtime function is named \"" + std::string(item.substr(0, colon)) + "\"");
-    faults[static_cast<std::size_t>(index)] = number;
-  }
-  for (std::size_t i = 0; i < faults.size(); ++i) call_states[i].until_fault.store(faults[i]);
+  ReadEnvironment();
+  StorePlan(plan);
 }
 
 std::vector<std::string_view> FaultPoints() {

@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "infini/rt/error.h"
 
@@ -67,22 +69,26 @@ void* DeviceMemory::Allocate(std::size_t bytes) {
   for (auto block = free_.begin(); block != free_.end(); ++block) {
     if (block->second < size) continue;
     const auto [offset, available] = *block;
-    live_.emplace(offset, bytes);
-    free_.erase(block);
-    if (available > size) free_.emplace(offset + size, available - size);
+    live_.emplace(offset, bytes);  // the only step that can fail, and the first
+    auto node = free_.extract(block);
+    if (available > size) {
+      node.key() = offset + size;
+      node.mapped() = available - size;
+      free_.insert(std::move(node));
+    }
     used_ += size;
     return device_base_ + offset;
   }
   return nullptr;
 }
 
-void DeviceMemory::Release(void* data) {
+void DeviceMemory::Release(void* data) noexcept {
   const std::scoped_lock lock(mutex_);
-  const auto found = live_.find(OffsetOf(data));
-  std::size_t offset = found->first;
-  std::size_t size = RoundUp(found->second, kAlignment);
+  // The node moves from one map to the other, so that nothing has to be allocated.
+  auto node = live_.extract(OffsetOf(data));
+  std::size_t offset = node.key();
+  std::size_t size = RoundUp(node.mapped(), kAlignment);
   used_ -= size;
-  live_.erase(found);
   const auto next = free_.lower_bound(offset);
   if (next != free_.end() && next->first == offset + size) {
     size += next->second;
@@ -97,7 +103,9 @@ void DeviceMemory::Release(void* data) {
       free_.erase(previous);
     }
   }
-  free_.emplace(offset, size);
+  node.key() = offset;
+  node.mapped() = size;
+  free_.insert(std::move(node));
   // Whole free pages go back to the system, so that a long run does not keep its peak. A block that
   // only grew at an edge punches its earlier pages again, which costs nothing.
   const std::size_t first = RoundUp(offset, kPage);

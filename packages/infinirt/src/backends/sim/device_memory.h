@@ -25,7 +25,7 @@ class DeviceMemory {
   void* Allocate(std::size_t bytes);
 
   /// Frees what `Allocate` returned.
-  void Release(void* data);
+  void Release(void* data) noexcept;
 
   /// Whether `data` is an address of this device, allocated or not.
   bool Contains(const void* data) const noexcept;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,9 +27,19 @@ extern const Backend kSimBackend;
 namespace sim {
 namespace {
 
+/// Creates a stream. Throws `Error` when the system gives no thread for its worker.
+std::shared_ptr<SimStream> MakeStream() {
+  try {
+    return std::make_shared<SimStream>();
+  } catch (const std::system_error& error) {
+    throw Error(ErrorCode::kOutOfMemory, "StreamCreate", "sim",
+                std::string("the system gives no thread for the stream's worker: ") + error.what());
+  }
+}
+
 /// One simulated device.
 struct SimDevice {
-  SimDevice() : memory(MemoryFromEnvironment()), default_stream(std::make_shared<SimStream>()) {}
+  SimDevice() : memory(MemoryFromEnvironment()), default_stream(MakeStream()) {}
 
   DeviceMemory memory;
   std::shared_ptr<SimStream> default_stream;
@@ -118,13 +129,15 @@ void WaitForDevice(int index) {
 
 void* CreateStream(int index, int) {
   SimDevice& device = DeviceAt(index);
-  auto stream = std::make_shared<SimStream>();
+  const std::shared_ptr<SimStream> stream = MakeStream();
   const std::scoped_lock lock(device.mutex);
   device.streams.push_back(stream);
   return stream.get();
 }
 
 void DestroyStream(void* stream) {
+  // Others may hold the stream for a moment, so its destructor alone would not wait for the work.
+  AsStream(stream).WaitIdle();
   for (const auto& device : World().devices) {
     std::shared_ptr<SimStream> found;  // ends after the lock
     const std::scoped_lock lock(device->mutex);
@@ -134,6 +147,9 @@ void DestroyStream(void* stream) {
     if (place == device->streams.end()) continue;
     found = std::move(*place);
     device->streams.erase(place);
+    if (std::exception_ptr error = found->TakeError()) {
+      device->default_stream->KeepError(std::move(error));
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "backends/sim/stream.h"
 
+#include <cxxabi.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -9,8 +10,19 @@
 
 #include "backends/sim/controls.h"
 #include "core/thread_state.h"
+#include "infini/rt/error.h"
 
 namespace infini::rt::sim {
+namespace {
+
+Error AbandonedError() {
+  return Error(
+      ErrorCode::kInvalidState, "LaunchHost", "sim",
+      "a host task ended the worker thread of the stream (pthread_exit); the work behind it "
+      "is lost, destroy the stream");
+}
+
+}  // namespace
 
 Task::Task(HostFunction function, const void* arguments, std::size_t size,
            std::shared_ptr<const void> owner)
@@ -33,6 +45,7 @@ SimStream::~SimStream() {
 void SimStream::Enqueue(Task task) {
   {
     const std::scoped_lock lock(mutex_);
+    if (abandoned_) throw AbandonedError();
     if (count_ == ring_.size()) {
       std::vector<Task> larger(2 * ring_.size());
       for (std::size_t i = 0; i < count_; ++i)
@@ -82,6 +95,11 @@ void SimStream::Work() {
         std::this_thread::sleep_for(delay);
       try {
         task.Run();
+      } catch (abi::__forced_unwind&) {
+        // The task ends its thread (pthread_exit; Python does so when it shuts down). That cannot
+        // be stopped, so the stream ends as a failed one whose waits return.
+        Abandon();
+        throw;
       } catch (...) {
         error = std::current_exception();
       }
@@ -94,18 +112,32 @@ void SimStream::Work() {
   }
 }
 
+void SimStream::Abandon() {
+  const std::scoped_lock lock(mutex_);
+  abandoned_ = true;
+  running_ = false;
+  count_ = 0;
+  if (error_ == nullptr) error_ = std::make_exception_ptr(AbandonedError());
+  idle_.notify_all();
+}
+
+void SimStream::KeepError(std::exception_ptr error) {
+  const std::scoped_lock lock(mutex_);
+  if (error_ == nullptr) error_ = std::move(error);
+}
+
 void SimEvent::Record(SimStream& stream) {
-  Arguments arguments{this, 0};
-  {
-    const std::scoped_lock lock(mutex_);
-    arguments.ticket = ++recorded_;
-  }
+  // The lock covers the queueing: a wait for this ticket must not come before its record on a
+  // stream.
+  const std::scoped_lock lock(mutex_);
+  const Arguments arguments{this, recorded_ + 1};
   stream.Enqueue(Task(
       [](const void* data) {
         const Arguments& on = *static_cast<const Arguments*>(data);
         on.event->Complete(on.ticket);
       },
       &arguments, sizeof arguments, shared_from_this()));
+  ++recorded_;
 }
 
 bool SimEvent::IsDone() {
@@ -123,11 +155,8 @@ void SimEvent::Wait() {
 }
 
 void SimEvent::BlockStream(SimStream& stream) {
-  Arguments arguments{this, 0};
-  {
-    const std::scoped_lock lock(mutex_);
-    arguments.ticket = recorded_;
-  }
+  const std::scoped_lock lock(mutex_);
+  const Arguments arguments{this, recorded_};
   stream.Enqueue(Task(
       [](const void* data) {
         const Arguments& on = *static_cast<const Arguments*>(data);

@@ -49,9 +49,12 @@ class SimStream {
   void WaitIdle();
   /// Returns the first exception of a task since the last call, or null.
   std::exception_ptr TakeError();
+  /// Stores `error` unless there is one already.
+  void KeepError(std::exception_ptr error);
 
  private:
   void Work();
+  void Abandon();
 
   std::mutex mutex_;
   std::condition_variable work_;  // there is a task, or the stream ends
@@ -62,6 +65,7 @@ class SimStream {
   std::size_t count_ = 0;
   bool running_ = false;
   bool ending_ = false;
+  bool abandoned_ = false;  // a task ended the worker
   std::exception_ptr error_;
   std::thread worker_;  // last: it starts when everything above is there
 };
