@@ -60,7 +60,7 @@ def work(session: nox.Session, *groups: str, workspace: bool = True) -> None:
 @nox.session
 def smoke(session: nox.Session) -> None:
     """Builds the stack and shows it at work; the shortest way to see that it runs here."""
-    work(session)
+    work(session, "torch", "torch-infini")
 
 
 @nox.session

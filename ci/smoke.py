@@ -22,4 +22,5 @@ STEPS = (
         partial(infinirt.use_moved_prefix, infinirt.PREFIX),
     ),
     Step("infinirt: devices from Python", partial(run_example, "device_runtime")),
+    Step("stack: one model, five ways to run it", partial(run_example, "two_layer_model")),
 )
