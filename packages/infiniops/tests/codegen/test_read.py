@@ -88,7 +88,7 @@ MISTAKES = [
         "numerics:",
         "colour: red\nnumerics:",
         "13: colour: unknown key; allowed here: agrees_with, aten, attributes, details, group, "
-        "inputs, numerics, operator, outputs, schema, smoke, summary, tolerance",
+        "inputs, linnet, numerics, operator, outputs, schema, smoke, summary, tolerance",
     ),
     ("numerics:", "schema: 1\nnumerics:", "13: schema: already given on line 1"),
     (
