@@ -8,7 +8,7 @@ from setuptools import setup
 # Build back ends run this file without its folder on the path.
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from build_support import commands  # noqa: E402  # after the path is set
+from build_support import commands  # after the path is set
 
 setup(
     ext_modules=[commands.extension()],

@@ -14,7 +14,7 @@ from setuptools.errors import SetupError
 from build_support import standalone
 from build_support.dependencies import Dependencies, DependencyError, find
 
-EXTENSION = "torch_infini._C"
+EXTENSION = "torch_infini._native"
 
 SOURCES = [
     "csrc/module.cc",

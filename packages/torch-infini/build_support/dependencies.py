@@ -133,5 +133,7 @@ def _abi(package: Package, header: str, macro: str) -> int:
     path = package.include_dirs[0] / header
     match = re.search(rf"^#define {macro} (\d+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     if match is None:
-        raise DependencyError(f"{path} does not define {macro}; {package.name} is too old or not it")
+        raise DependencyError(
+            f"{path} does not define {macro}; {package.name} is too old or not it"
+        )
     return int(match[1])

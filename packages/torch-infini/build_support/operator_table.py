@@ -28,10 +28,11 @@ from build_support.schemas import Schema, Structured
 GENERATOR = "build_support/operator_table.py"
 
 # In the order of `infini::rt::DataType`.
-DATA_TYPES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
-    "complex64 complex128 float8_e4m3fn float8_e5m2"
-).split()
+DATA_TYPES = [
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+    *("float8_e4m3fn", "float8_e5m2"),
+]
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,7 @@ def generate(declarations: Declarations, torch_include: Path) -> Table:
 def _info(name: str, operator: Operator, overload: Overload) -> str:
     mask = sum(1 << DATA_TYPES.index(dtype) for dtype in operator.inputs[0].dtypes)
     return (
-        f"constexpr OperatorInfo {name}{{\n"
-        f'    "{operator.name}", "{overload.name}", {mask:#x}U}};'
+        f'constexpr OperatorInfo {name}{{\n    "{operator.name}", "{overload.name}", {mask:#x}U}};'
     )
 
 

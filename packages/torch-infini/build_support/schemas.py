@@ -119,7 +119,9 @@ def find_structured(out: Schema, torch_include: Path) -> Structured | None:
     if functional is None:
         return None
     class_name = "structured_" + functional.key.replace(".", "_")
-    match = re.search(rf"struct TORCH_API {class_name} : public ([\w:]+) \{{(.*?)\n\}};", text, re.S)
+    match = re.search(
+        rf"struct TORCH_API {class_name} : public ([\w:]+) \{{(.*?)\n\}};", text, re.S
+    )
     # A `meta` that returns precomputed values needs an adapter of its own.
     if match is None or "void meta(" not in match[2]:
         return None

@@ -1,4 +1,4 @@
-// The Python module `torch_infini._C`: registration, and what `torch.infini`
+// The Python module `torch_infini._native`: registration, and what `torch.infini`
 // needs beyond PyTorch's generic accelerator functions.
 #include <c10/core/CachingDeviceAllocator.h>
 #include <infini/ops/abi.h>
@@ -35,8 +35,7 @@ using c10::DispatchKey;
 
 /// PyTorch keeps registrations as long as their library lives: for ever.
 torch::Library& Registrations(const char* name, DispatchKey key) {
-  return *new torch::Library(torch::Library::IMPL, name, key, __FILE__,
-                             __LINE__);
+  return *new torch::Library(torch::Library::IMPL, name, key, __FILE__, __LINE__);
 }
 
 /// Registers everything with PyTorch. Python has checked the build record and
@@ -89,16 +88,14 @@ bool HasCapability(const std::string& name) {
 double ElapsedTimeEntry(std::uintptr_t start, std::uintptr_t end) {
   TORCH_CHECK(start != 0 && end != 0,
               "elapsed_time: both events must be recorded before it is asked");
-  return ElapsedTime(reinterpret_cast<void*>(start),
-                     reinterpret_cast<void*>(end));
+  return ElapsedTime(reinterpret_cast<void*>(start), reinterpret_cast<void*>(end));
 }
 
 py::dict DeviceProperties(int device) {
   BoundThread();
-  const int index =
-      CheckedDevice(static_cast<c10::DeviceIndex>(device));
-  const rt::DeviceProperties properties = WithTorchErrors(
-      [&] { return rt::runtime::GetDeviceProperties(index); });
+  const int index = CheckedDevice(static_cast<c10::DeviceIndex>(device));
+  const rt::DeviceProperties properties =
+      WithTorchErrors([&] { return rt::runtime::GetDeviceProperties(index); });
   py::dict result;
   result["name"] = properties.name;
   result["total_memory"] = properties.total_memory;
@@ -109,15 +106,14 @@ py::dict DeviceProperties(int device) {
 }
 
 py::object DefaultGeneratorEntry(int device) {
-  return py::reinterpret_steal<py::object>(THPGenerator_Wrap(
-      DefaultGenerator(static_cast<c10::DeviceIndex>(device))));
+  return py::reinterpret_steal<py::object>(
+      THPGenerator_Wrap(DefaultGenerator(static_cast<c10::DeviceIndex>(device))));
 }
 
 /// Makes PyTorch's exceptions leave a function as its Python classes.
 template <auto kFunction>
 struct Wrapped;
-template <typename Result, typename... Arguments,
-          Result (*kFunction)(Arguments...)>
+template <typename Result, typename... Arguments, Result (*kFunction)(Arguments...)>
 struct Wrapped<kFunction> {
   static Result Run(Arguments... arguments) {
     try {
@@ -132,7 +128,7 @@ struct Wrapped<kFunction> {
 
 }  // namespace
 
-PYBIND11_MODULE(_C, module) {
+PYBIND11_MODULE(_native, module) {
   module.doc() = "Native part of torch-infini.";
   module.attr("infini_rt_abi") = INFINI_RT_ABI_VERSION;
   module.attr("infini_ops_abi") = INFINI_OPS_ABI_VERSION;

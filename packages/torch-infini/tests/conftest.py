@@ -15,15 +15,16 @@ import torch
 
 import torch_infini  # noqa: F401  # where autoload is off, or the package is not installed
 
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "sim: needs asynchronous simulated devices")
     config.addinivalue_line("markers", "once: does not depend on the selected backend")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    from torch_infini import _C
+    from torch_infini import _native
 
-    on_sim = _C.backend_name() == "sim"
+    on_sim = _native.backend_name() == "sim"
     for item in items:
         if "sim" in item.keywords and not on_sim:
             item.add_marker(pytest.mark.skip(reason="runs on sim only; test_on_sim.py does that"))

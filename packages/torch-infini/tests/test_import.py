@@ -25,7 +25,7 @@ UNTOUCHED = """
 assert torch._C._get_privateuse1_backend_name() == "privateuseone"
 assert not hasattr(torch, "infini")
 assert torch.ones(2).add(1).tolist() == [2.0, 2.0]
-assert "torch_infini._C" not in sys.modules
+assert "torch_infini._native" not in sys.modules
 """
 
 REFUSED = (
@@ -61,18 +61,18 @@ def forged(tmp_path: Path) -> Callable[..., dict[str, str]]:
     return forge
 
 
-def test_forged_torch_version_is_refused(forged, run_child) -> None:  # type: ignore[no-untyped-def]  # fixtures
+def test_forged_torch_version_is_refused(forged, run_child) -> None:
     text = run_child(REFUSED, environment=forged(torch_major_minor="1.99")).stdout
     assert "built for torch 1.99" in text
     assert "but this is torch " in text
     assert "--no-build-isolation" in text
 
 
-def test_forged_patch_version_is_accepted(forged, run_child) -> None:  # type: ignore[no-untyped-def]  # fixtures
+def test_forged_patch_version_is_accepted(forged, run_child) -> None:
     run_child("import torch_infini", environment=forged(torch="2.13.99+other"))
 
 
-def test_forged_cxx11_abi_is_refused(forged, run_child) -> None:  # type: ignore[no-untyped-def]  # fixtures
+def test_forged_cxx11_abi_is_refused(forged, run_child) -> None:
     record = _record.read(PACKAGE / _record.FILE_NAME)
     text = run_child(REFUSED, environment=forged(cxx11_abi=not record.cxx11_abi)).stdout
     assert "CXX11 ABI mode" in text
@@ -82,22 +82,22 @@ def test_forged_cxx11_abi_is_refused(forged, run_child) -> None:  # type: ignore
     ("field", "library"),
     [("infinirt_abi", "libinfinirt.so"), ("infiniops_abi", "libinfiniops.so")],
 )
-def test_forged_library_abi_is_refused(forged, run_child, field: str, library: str) -> None:  # type: ignore[no-untyped-def]  # fixtures
+def test_forged_library_abi_is_refused(forged, run_child, field: str, library: str) -> None:
     text = run_child(REFUSED, environment=forged(**{field: 999})).stdout
     assert f"built for ABI version 999 of {library}" in text
 
 
-def test_corrupt_record_is_refused(forged, run_child) -> None:  # type: ignore[no-untyped-def]  # fixtures
+def test_corrupt_record_is_refused(forged, run_child) -> None:
     assert "cannot be read" in run_child(REFUSED, environment=forged(text="{")).stdout
 
 
-def test_missing_record_is_refused(forged, run_child, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]  # fixtures
+def test_missing_record_is_refused(forged, run_child, tmp_path: Path) -> None:
     environment = forged()
     (tmp_path / "torch_infini" / _record.FILE_NAME).unlink()
     assert "has no build record" in run_child(REFUSED, environment=environment).stdout
 
 
-def test_import_works_after_a_refused_one(forged, run_child, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]  # fixtures
+def test_import_works_after_a_refused_one(forged, run_child, tmp_path: Path) -> None:
     run_child(
         f"""
 import pathlib, shutil
@@ -113,7 +113,7 @@ assert torch.ones(2, device="infini").tolist() == [1.0, 1.0]
     )
 
 
-def test_another_backend_in_the_slot_is_refused(run_child) -> None:  # type: ignore[no-untyped-def]  # fixture
+def test_another_backend_in_the_slot_is_refused(run_child) -> None:
     text = run_child(
         """
 import torch
@@ -129,7 +129,7 @@ except ImportError as error:
     assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in text
 
 
-def test_a_second_backend_is_refused_by_torch(run_child) -> None:  # type: ignore[no-untyped-def]  # fixture
+def test_a_second_backend_is_refused_by_torch(run_child) -> None:
     run_child(
         """
 import torch, torch_infini
@@ -157,11 +157,11 @@ WORKS = 'assert (torch.ones(2, device="infini") + 1).tolist() == [2.0, 2.0]\n'
     ids=["torch_infini first", "torch first", "twice", "reloaded"],
 )
 @pytest.mark.parametrize("autoload", ["0", "1"])
-def test_every_order_works(run_child, code: str, autoload: str) -> None:  # type: ignore[no-untyped-def]  # fixture
+def test_every_order_works(run_child, code: str, autoload: str) -> None:
     run_child(f"{code}\n{WORKS}", environment={"TORCH_DEVICE_BACKEND_AUTOLOAD": autoload})
 
 
-def test_import_works_in_a_thread(run_child) -> None:  # type: ignore[no-untyped-def]  # fixture
+def test_import_works_in_a_thread(run_child) -> None:
     run_child(
         """
 import threading
@@ -180,8 +180,8 @@ assert not failures, failures
     )
 
 
-def test_entry_point_is_what_torch_looks_for(run_child) -> None:  # type: ignore[no-untyped-def]  # fixture
-    # What torch does with the entry point, whether or not the package is installed as a distribution.
+def test_entry_point_is_what_torch_looks_for(run_child) -> None:
+    # What torch does with the entry point, even where the package is not an installed distribution.
     run_child(
         """
 import torch
@@ -193,7 +193,7 @@ EntryPoint("infini", "torch_infini:_autoload", "torch.backends").load()()
     )
 
 
-def test_before_import_torch_gives_its_own_message(run_child) -> None:  # type: ignore[no-untyped-def]  # fixture
+def test_before_import_torch_gives_its_own_message(run_child) -> None:
     text = run_child(
         """
 import torch
@@ -211,7 +211,7 @@ except RuntimeError as error:
     "first",
     ["import torch, torch_infini", "import torch_infini", "import infini.ops, torch_infini"],
 )
-def test_exactly_one_copy_of_each_library_is_mapped(run_child, first: str) -> None:  # type: ignore[no-untyped-def]  # fixture
+def test_exactly_one_copy_of_each_library_is_mapped(run_child, first: str) -> None:
     if "infini.ops" in first:
         pytest.importorskip("infini.ops", reason="the Python package of InfiniOps is not installed")
     mapped = run_child(
@@ -227,7 +227,7 @@ for name in ("libinfinirt.so", "libinfiniops.so"):
     assert mapped.split("\n")[:2] == ["libinfinirt.so 1", "libinfiniops.so 1"]
 
 
-def test_missing_library_is_an_error_that_names_both_remedies(run_child) -> None:  # type: ignore[no-untyped-def]  # fixture
+def test_missing_library_is_an_error_that_names_both_remedies(run_child) -> None:
     if _libraries.in_wheel(_libraries.RUNTIME) is not None:
         pytest.skip("the wheel supplies the library; test_libraries.py covers the message")
     environment = {name: value for name, value in os.environ.items() if name == "PYTHONPATH"}
@@ -238,7 +238,7 @@ def test_missing_library_is_an_error_that_names_both_remedies(run_child) -> None
 
 
 def test_extension_holds_no_path_of_the_machine_that_built_it() -> None:
-    (native,) = PACKAGE.glob("_C.*.so")
+    (native,) = PACKAGE.glob("_native.*.so")
     content = native.read_bytes()
     record = (PACKAGE / _record.FILE_NAME).read_bytes()
     for path in {str(PACKAGE.resolve().parent), os.environ.get("INFINI_RT_PREFIX", "/no prefix")}:

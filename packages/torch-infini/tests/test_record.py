@@ -61,13 +61,13 @@ def test_another_minor_version_is_refused_with_both_versions(version: str) -> No
 
 
 def test_another_cxx11_abi_mode_is_refused() -> None:
-    with pytest.raises(ImportError, match="CXX11 ABI mode True, but this torch .* with False"):
+    with pytest.raises(ImportError, match=r"CXX11 ABI mode True, but this torch .* with False"):
         _record.check_torch(RECORD, "2.13.0", False)
 
 
 def test_another_abi_of_a_library_is_refused() -> None:
     _record.check_library("libinfinirt.so", 1, 1)
-    with pytest.raises(ImportError, match=r"built for ABI version 1 of libinfinirt\.so.* version 2"):
+    with pytest.raises(ImportError, match=r"built for ABI version 1 of libinfinirt.* version 2"):
         _record.check_library("libinfinirt.so", 1, 2)
 
 

@@ -1,10 +1,12 @@
 """Reports how torch.infini relates to the whole surface of torch.cuda.
 
-    python tools/report_api_gaps.py --profile tests/conformance/api_profile.json \
-        --markdown build/conformance/torch-cuda-gaps.md --json build/conformance/torch-cuda-gaps.json
+    python tools/report_api_gaps.py \
+        --profile tests/conformance/api_profile.json \
+        --markdown build/conformance/torch-cuda-gaps.md \
+        --json build/conformance/torch-cuda-gaps.json
 
-Every public symbol of torch.cuda is required, planned, excluded or unclassified. Gaps are advice and
-do not make the command fail; an invalid profile and a report that cannot be written do.
+Every public symbol of torch.cuda is required, planned, excluded or unclassified. Gaps are advice
+and do not make the command fail; an invalid profile and a report that cannot be written do.
 """
 
 from __future__ import annotations
@@ -98,7 +100,9 @@ def surface(module: ModuleType) -> list[str]:
     return sorted(names)
 
 
-def classify(symbols: list[str], profile: Profile, implementation: ModuleType, torch: str) -> Report:
+def classify(
+    symbols: list[str], profile: Profile, implementation: ModuleType, torch: str
+) -> Report:
     """Sorts `symbols` by `profile`, and looks for the required ones in `implementation`."""
     report = Report(torch)
     for symbol in symbols:
@@ -113,9 +117,7 @@ def classify(symbols: list[str], profile: Profile, implementation: ModuleType, t
         else:
             report.unclassified.append(symbol)
     patterns = [*profile.required, *profile.planned, *profile.excluded]
-    report.stale.extend(
-        pattern for pattern in patterns if not fnmatch.filter(symbols, pattern)
-    )
+    report.stale.extend(pattern for pattern in patterns if not fnmatch.filter(symbols, pattern))
     return report
 
 
@@ -136,14 +138,13 @@ def _has(module: Any, symbol: str) -> bool:
 
 def to_json(report: Report) -> str:
     """Returns the report as JSON."""
-    return json.dumps({"schema": SCHEMA, "reference": "torch.cuda", **vars(report)}, indent=2) + "\n"
+    document = {"schema": SCHEMA, "reference": "torch.cuda", **vars(report)}
+    return json.dumps(document, indent=2) + "\n"
 
 
 def to_markdown(report: Report) -> str:
     """Returns the report as a Markdown page."""
-    total = sum(
-        map(len, (report.required, report.planned, report.excluded, report.unclassified))
-    )
+    total = sum(map(len, (report.required, report.planned, report.excluded, report.unclassified)))
     lines = [
         "# torch.infini and torch.cuda",
         "",
@@ -188,9 +189,7 @@ def main(arguments: list[str]) -> int:
 
     import torch_infini.infini
 
-    report = classify(
-        surface(torch.cuda), profile, torch_infini.infini, torch.__version__
-    )
+    report = classify(surface(torch.cuda), profile, torch_infini.infini, torch.__version__)
     try:
         for path, text in (
             (options.markdown, to_markdown(report)),

@@ -1,7 +1,7 @@
 """The PyTorch device `infini`.
 
-Importing this package registers the device with PyTorch and makes `torch.infini`. PyTorch imports it
-by itself through the entry point `torch.backends`, unless TORCH_DEVICE_BACKEND_AUTOLOAD is 0. An
+Importing this package registers the device with PyTorch and makes `torch.infini`. PyTorch imports
+it by itself through the entry point `torch.backends`, unless TORCH_DEVICE_BACKEND_AUTOLOAD is 0. An
 import that is refused (`ImportError`) leaves PyTorch as it was.
 """
 

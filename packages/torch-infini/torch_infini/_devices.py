@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import torch
 
-from torch_infini import _C
+from torch_infini import _native
 
 DeviceLike: TypeAlias = "torch.device | str | int | None"
 
@@ -37,23 +37,23 @@ def device_index(device: Any, *, optional: bool = True) -> int:
     if index is None:
         if not optional:
             raise ValueError(f"expected a device with an index, such as 'infini:0', got {device}")
-        return _C.current_device()
+        return _native.current_device()
     return index
 
 
 def is_available() -> bool:
     """Whether a device can be used. False in a forked child of a process that used one."""
-    return _C.is_available()
+    return _native.is_available()
 
 
 def device_count() -> int:
     """Number of devices; 1 when InfiniRT falls back to the CPU."""
-    return _C.device_count()
+    return _native.device_count()
 
 
 def current_device() -> int:
     """Index of the calling thread's current device; 0 in a new thread."""
-    return _C.current_device()
+    return _native.current_device()
 
 
 def set_device(device: DeviceLike) -> None:
@@ -64,12 +64,12 @@ def set_device(device: DeviceLike) -> None:
     """
     index = device_index(device)
     if index >= 0:
-        _C.exchange_device(index)
+        _native.exchange_device(index)
 
 
 def synchronize(device: DeviceLike = None) -> None:
     """Waits for all work on a device (default: the current one); other threads go on."""
-    _C.synchronize(device_index(device))
+    _native.synchronize(device_index(device))
 
 
 class DeviceProperties(NamedTuple):
@@ -84,7 +84,7 @@ class DeviceProperties(NamedTuple):
 
 def get_device_properties(device: DeviceLike = None) -> DeviceProperties:
     """Returns name, memory in bytes, number of multiprocessors and capability of a device."""
-    return DeviceProperties(**_C.device_properties(device_index(device)))  # type: ignore[arg-type]  # the dictionary has exactly these keys
+    return DeviceProperties(**_native.device_properties(device_index(device)))  # type: ignore[arg-type]  # the dictionary has exactly these keys
 
 
 def get_device_name(device: DeviceLike = None) -> str:
@@ -111,7 +111,7 @@ class device:  # noqa: N801  # named as in torch.cuda
 
     def __enter__(self) -> None:
         if self.idx >= 0:
-            self.prev_idx = _C.exchange_device(self.idx)
+            self.prev_idx = _native.exchange_device(self.idx)
 
     def __exit__(
         self,
@@ -120,7 +120,7 @@ class device:  # noqa: N801  # named as in torch.cuda
         traceback: TracebackType | None,
     ) -> None:
         if self.idx >= 0:
-            _C.exchange_device(self.prev_idx)
+            _native.exchange_device(self.prev_idx)
 
 
 class device_of(device):  # noqa: N801  # named as in torch.cuda

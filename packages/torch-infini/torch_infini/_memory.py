@@ -1,4 +1,4 @@
-"""Memory figures of `torch.infini`, in bytes. All are of the caching allocator but `mem_get_info`."""
+"""Memory figures of `torch.infini`, in bytes, of the caching allocator (but `mem_get_info`)."""
 
 from __future__ import annotations
 

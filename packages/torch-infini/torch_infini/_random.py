@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import torch
 
-from torch_infini import _C
+from torch_infini import _native
 from torch_infini._devices import DeviceLike, current_device, device_count, device_index
 
 
 def _generator(index: int) -> torch.Generator:
-    return _C.default_generator(index)
+    return _native.default_generator(index)
 
 
 def manual_seed(seed: int) -> None:
@@ -65,4 +65,4 @@ def set_rng_state_all(new_states: list[torch.Tensor]) -> None:
 
 
 def _is_in_bad_fork() -> bool:
-    return _C.in_bad_fork()
+    return _native.in_bad_fork()

@@ -73,8 +73,8 @@ def read(path: Path) -> BuildRecord:
         document: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ImportError(
-            f"torch_infini has no build record ({path.name} is missing beside its extension), so it "
-            f"cannot tell which torch it was built for. {_REBUILD}"
+            f"torch_infini has no build record ({path.name} is missing beside its extension), so "
+            f"it cannot tell which torch it was built for. {_REBUILD}"
         ) from None
     except (OSError, ValueError) as error:
         raise ImportError(

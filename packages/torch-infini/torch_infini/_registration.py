@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from torch.utils import backend_registration
 
 from torch_infini import _libraries, _record
 
@@ -21,19 +22,19 @@ def register() -> str:
     """
     _check_slot(torch._C._get_privateuse1_backend_name())
     record = _check_build()
-    from torch_infini import _C
+    from torch_infini import _native
 
     if torch._C._get_privateuse1_backend_name() == BACKEND_NAME:
         return record.version
     try:
-        _C.register_backend()
+        _native.register_backend()
     except RuntimeError as error:
         raise ImportError(f"torch_infini: {error}") from error
-    torch.utils.rename_privateuse1_backend(BACKEND_NAME)
+    backend_registration.rename_privateuse1_backend(BACKEND_NAME)
     from torch_infini import infini
 
-    torch._register_device_module(BACKEND_NAME, infini)
-    torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    torch._register_device_module(BACKEND_NAME, infini)  # type: ignore[no-untyped-call]  # torch's
+    backend_registration.generate_methods_for_privateuse1_backend(for_storage=True)
     return record.version
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torch_infini import _C
+from torch_infini import _native
 from torch_infini._devices import DeviceLike, device_index
 
 
@@ -27,14 +27,14 @@ class Stream(torch.Stream):
     def __new__(cls, device: DeviceLike = None, priority: int = 0, **names: Any) -> Stream:
         """See the class."""
         if names:
-            return super().__new__(cls, priority=priority, **names)  # type: ignore[no-any-return, call-overload]  # the stub lists positional forms only
+            return super().__new__(cls, priority=priority, **names)
         where = torch.device("infini", device_index(device))
-        return super().__new__(cls, device=where, priority=priority)  # type: ignore[no-any-return, call-overload]  # as above
+        return super().__new__(cls, device=where, priority=priority)
 
     @property
     def priority(self) -> int:
         """The priority that the backend gave the stream; lower numbers come first."""
-        return _C.stream_priority(self.device_index, self.stream_id)
+        return _native.stream_priority(self.device_index, self.stream_id)
 
     def wait_event(self, event: torch.Event) -> None:
         """Makes later work on this stream wait for the last record of `event`."""
@@ -79,12 +79,16 @@ class Event(torch.Event):
         ):
             # PyTorch's generic event hands neither option to a device.
             if asked:
-                lacks = "" if _C.has_capability(capability) else f" {_C.backend_name()} lacks it;"
+                lacks = (
+                    ""
+                    if _native.has_capability(capability)
+                    else f" {_native.backend_name()} lacks it;"
+                )
                 raise NotImplementedError(
                     f"torch.infini.Event({name}=True) is not supported:{lacks} create the event "
                     f"without it"
                 )
-        return super().__new__(cls, device="infini", enable_timing=enable_timing)  # type: ignore[no-any-return, call-overload]  # the stub lacks subclasses
+        return super().__new__(cls, device="infini", enable_timing=enable_timing)
 
     def record(self, stream: torch.Stream | None = None) -> None:
         """Marks the work queued on `stream` (default: the current one) so far."""
@@ -102,7 +106,7 @@ class Event(torch.Event):
                 of two devices.
         """
         # `torch.Event.elapsed_time` accepts no subclass.
-        return _C.elapsed_time(self.event_id, end_event.event_id)
+        return _native.elapsed_time(self.event_id, end_event.event_id)
 
     def __repr__(self) -> str:
         return f"<torch.infini.Event {self.event_id:#x}>"
@@ -130,14 +134,14 @@ def default_stream(device: DeviceLike = None) -> Stream:
     )
 
 
-def set_stream(stream: torch.Stream) -> None:
+def set_stream(stream: torch.Stream | None) -> None:
     """Makes `stream` the calling thread's current stream, and its device current.
 
     Does nothing for None, as torch.cuda.
     """
     if stream is None:
         return
-    _C.exchange_device(stream.device_index)
+    _native.exchange_device(stream.device_index)
     torch.accelerator.set_stream(stream)
 
 
@@ -155,12 +159,12 @@ class StreamContext:
     def __enter__(self) -> None:
         if self.stream is None:
             return
-        device = _C.exchange_device(self.stream.device_index)
+        device = _native.exchange_device(self.stream.device_index)
         try:
             self._previous.append((device, current_stream()))
             torch.accelerator.set_stream(self.stream)
         except BaseException:
-            _C.exchange_device(device)
+            _native.exchange_device(device)
             raise
 
     def __exit__(
@@ -173,7 +177,7 @@ class StreamContext:
             return
         device, stream = self._previous.pop()
         torch.accelerator.set_stream(stream)
-        _C.exchange_device(device)
+        _native.exchange_device(device)
 
 
 def stream(stream: torch.Stream | None) -> StreamContext:
@@ -182,11 +186,11 @@ def stream(stream: torch.Stream | None) -> StreamContext:
 
 
 def _checked(index: int) -> int:
-    count = _C.device_count()
+    count = _native.device_count()
     if not 0 <= index < count:
         raise RuntimeError(f"infini:{index} does not exist: there are {count} infini devices")
     return index
 
 
 def _device_type() -> int:
-    return int(torch._C._autograd.DeviceType.PrivateUse1)
+    return int(torch._C._autograd.DeviceType.PrivateUse1.value)

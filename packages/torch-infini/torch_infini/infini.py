@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-
-from torch_infini import _C
+from torch_infini import _native
 from torch_infini._devices import (
     DeviceProperties,
     current_device,
@@ -64,7 +62,6 @@ __all__ = [
     "device_count",
     "device_of",
     "empty_cache",
-    "get_amp_supported_dtype",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
@@ -97,14 +94,9 @@ __all__ = [
 
 def init() -> None:
     """Chooses the backend now; otherwise the first use does."""
-    _C.device_count()
+    _native.device_count()
 
 
 def is_initialized() -> bool:
     """Whether this process has chosen its backend and may use it (not after fork)."""
-    return _C.is_initialized()
-
-
-def get_amp_supported_dtype() -> list[torch.dtype]:
-    """Returns the types of `torch.autocast("infini")`."""
-    return [torch.bfloat16, torch.float16]
+    return _native.is_initialized()

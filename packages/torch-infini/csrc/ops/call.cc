@@ -6,8 +6,7 @@
 
 namespace torch_infini {
 
-void ThrowUnsupportedType(const OperatorInfo& info, c10::ScalarType type,
-                          c10::Device device) {
+void ThrowUnsupportedType(const OperatorInfo& info, c10::ScalarType type, c10::Device device) {
   std::string known;
   for (int i = 0; i < infini::rt::kDataTypeCount; ++i) {
     const auto candidate = static_cast<infini::rt::DataType>(i);
@@ -15,20 +14,18 @@ void ThrowUnsupportedType(const OperatorInfo& info, c10::ScalarType type,
     if (!known.empty()) known += ", ";
     known += infini::rt::DataTypeName(candidate);
   }
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      false, info.overload, ": InfiniOps' `", info.name,
-      "` (slot 0) has no kernel for ", TypeName(type), " on ", device,
-      "; it has ", known);
+  TORCH_CHECK_NOT_IMPLEMENTED(false, info.overload, ": InfiniOps' `", info.name,
+                              "` (slot 0) has no kernel for ", TypeName(type), " on ", device,
+                              "; it has ", known);
 }
 
-void CheckPlace(const OperatorInfo& info, const char* argument,
-                const at::Tensor& tensor, c10::Device device) {
-  TORCH_CHECK(tensor.device() == device, info.overload, ": `", argument,
-              "` is on ", tensor.device(), ", expected it on ", device,
+void CheckPlace(const OperatorInfo& info, const char* argument, const at::Tensor& tensor,
+                c10::Device device) {
+  TORCH_CHECK(tensor.device() == device, info.overload, ": `", argument, "` is on ",
+              tensor.device(), ", expected it on ", device,
               " like the first argument; move it with .to('", device, "')");
-  TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == c10::Layout::Strided,
-                              info.overload, ": `", argument,
-                              "` has layout ", tensor.layout(),
+  TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == c10::Layout::Strided, info.overload, ": `",
+                              argument, "` has layout ", tensor.layout(),
                               "; infini has kernels for strided tensors only");
 }
 

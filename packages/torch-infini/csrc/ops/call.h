@@ -31,13 +31,11 @@ struct OperatorInfo {
 };
 
 /// Throws the `NotImplementedError` for an element type without a kernel.
-[[noreturn]] void ThrowUnsupportedType(const OperatorInfo& info,
-                                       c10::ScalarType type,
+[[noreturn]] void ThrowUnsupportedType(const OperatorInfo& info, c10::ScalarType type,
                                        c10::Device device);
 
 /// Checks that `info` has kernels for `type`.
-inline void CheckType(const OperatorInfo& info, c10::ScalarType type,
-                      c10::Device device) {
+inline void CheckType(const OperatorInfo& info, c10::ScalarType type, c10::Device device) {
   const auto known = ToDataType(type);
   if (!known.has_value() || !info.Takes(*known)) [[unlikely]] {
     ThrowUnsupportedType(info, type, device);
@@ -45,15 +43,17 @@ inline void CheckType(const OperatorInfo& info, c10::ScalarType type,
 }
 
 /// Checks that `tensor` is a strided tensor on `device`.
-void CheckPlace(const OperatorInfo& info, const char* argument,
-                const at::Tensor& tensor, c10::Device device);
+void CheckPlace(const OperatorInfo& info, const char* argument, const at::Tensor& tensor,
+                c10::Device device);
 
 /// The context and the views of one call on one device.
 class Call {
  public:
-  explicit Call(c10::DeviceIndex device)
-      : state_(BoundThread()),
-        context_{RuntimeDevice(device), CurrentRuntimeStream(device), {}} {}
+  explicit Call(c10::DeviceIndex device) {
+    BoundThread();
+    context_.device = RuntimeDevice(device);
+    context_.stream = CurrentRuntimeStream(device);
+  }
 
   const infini::ops::Context& context() const noexcept { return context_; }
 
@@ -61,14 +61,12 @@ class Call {
     return ToTensorView(tensor, context_.device);
   }
 
-  std::optional<infini::rt::TensorView> View(
-      const std::optional<at::Tensor>& tensor) const {
+  std::optional<infini::rt::TensorView> View(const std::optional<at::Tensor>& tensor) const {
     if (!tensor.has_value() || !tensor->defined()) return std::nullopt;
     return View(*tensor);
   }
 
  private:
-  const ThreadState& state_;  // bound first
   infini::ops::Context context_;
 };
 

@@ -34,31 +34,24 @@ namespace rt = infini::rt;
 // than a copy for each run.
 constexpr std::int64_t kMostDirectRuns = 256;
 
-bool OnInfini(const at::Tensor& tensor) {
-  return tensor.device().type() == kDeviceType;
-}
+bool OnInfini(const at::Tensor& tensor) { return tensor.device().type() == kDeviceType; }
 
-c10::DeviceIndex IndexOf(const at::Tensor& tensor) {
-  return tensor.device().index();
-}
+c10::DeviceIndex IndexOf(const at::Tensor& tensor) { return tensor.device().index(); }
 
 rt::MemcpyKind KindOf(const at::Tensor& source, const at::Tensor& target) {
   if (!OnInfini(source)) return rt::MemcpyKind::kHostToDevice;
-  return OnInfini(target) ? rt::MemcpyKind::kDeviceToDevice
-                          : rt::MemcpyKind::kDeviceToHost;
+  return OnInfini(target) ? rt::MemcpyKind::kDeviceToDevice : rt::MemcpyKind::kDeviceToHost;
 }
 
 std::size_t ByteCount(const at::Tensor& tensor) {
   return static_cast<std::size_t>(tensor.numel()) * tensor.itemsize();
 }
 
-void Enqueue(void* target, const void* source, std::size_t bytes,
-             rt::MemcpyKind kind, c10::Stream stream) {
+void Enqueue(void* target, const void* source, std::size_t bytes, rt::MemcpyKind kind,
+             c10::Stream stream) {
   BoundThread();
-  WithTorchErrors([&] {
-    rt::runtime::MemcpyAsync(target, source, bytes, kind,
-                             RuntimeStream(stream));
-  });
+  WithTorchErrors(
+      [&] { rt::runtime::MemcpyAsync(target, source, bytes, kind, RuntimeStream(stream)); });
 }
 
 /// Keeps the memory of an infini tensor alive for the work queued on `stream`.
@@ -72,13 +65,10 @@ bool KeepDeviceMemory(const at::Tensor& tensor, c10::Stream stream) {
 
 /// Whether the copy may still run when the call returns. Then both memories are
 /// kept until it is done.
-bool MayReturnEarly(const at::Tensor& host, const at::Tensor& device,
-                    c10::Stream stream) {
+bool MayReturnEarly(const at::Tensor& host, const at::Tensor& device, c10::Stream stream) {
   return GetBackend().Has(rt::Capability::kAsyncMemcpy) &&
-         GetBackend().Has(rt::Capability::kPinnedHost) &&
-         IsTracked(device.storage().data_ptr()) &&
-         RecordPinnedUse(host.storage().data_ptr(), stream) &&
-         KeepDeviceMemory(device, stream);
+         GetBackend().Has(rt::Capability::kPinnedHost) && IsTracked(device.storage().data_ptr()) &&
+         RecordPinnedUse(host.storage().data_ptr(), stream) && KeepDeviceMemory(device, stream);
 }
 
 bool SameLayout(const at::Tensor& a, const at::Tensor& b) {
@@ -91,18 +81,17 @@ bool SameElements(const at::Tensor& a, const at::Tensor& b) {
          a.is_neg() == b.is_neg();
 }
 
-void CopyBetweenHostAndDevice(const at::Tensor& source,
-                              const at::Tensor& target, bool non_blocking) {
+void CopyBetweenHostAndDevice(const at::Tensor& source, const at::Tensor& target,
+                              bool non_blocking) {
   const bool upload = OnInfini(target);
   const at::Tensor& device = upload ? target : source;
   const at::Tensor& host = upload ? source : target;
   const c10::Stream stream = CurrentStream(IndexOf(device));
-  void* const host_data =
-      static_cast<std::byte*>(host.storage().data_ptr().get()) +
-      host.storage_offset() * static_cast<std::int64_t>(host.itemsize());
+  void* const host_data = static_cast<std::byte*>(host.storage().data_ptr().get()) +
+                          host.storage_offset() * static_cast<std::int64_t>(host.itemsize());
   void* const device_data = DataOf(device);
-  Enqueue(upload ? device_data : host_data, upload ? host_data : device_data,
-          ByteCount(device), KindOf(source, target), stream);
+  Enqueue(upload ? device_data : host_data, upload ? host_data : device_data, ByteCount(device),
+          KindOf(source, target), stream);
   if (non_blocking && MayReturnEarly(host, device, stream)) return;
   SynchronizeStream(stream);
 }
@@ -110,34 +99,30 @@ void CopyBetweenHostAndDevice(const at::Tensor& source,
 /// Runs `enqueue(stream)`, which copies from device to device, in the order of
 /// the current streams of both devices.
 template <typename Function>
-void InOrderOfBothDevices(const at::Tensor& source, const at::Tensor& target,
-                          Function&& enqueue) {
+void InOrderOfBothDevices(const at::Tensor& source, const at::Tensor& target, Function&& enqueue) {
   const c10::Stream stream = CurrentStream(IndexOf(source));
   const c10::Stream target_stream = CurrentStream(IndexOf(target));
   const bool across = stream.device() != target_stream.device();
   if (across) PooledEvent(target_stream).Block(stream);
   enqueue(stream);
   if (across) PooledEvent(stream).Block(target_stream);
-  const bool kept = KeepDeviceMemory(source, stream) &&
-                    KeepDeviceMemory(target, target_stream);
+  const bool kept = KeepDeviceMemory(source, stream) && KeepDeviceMemory(target, target_stream);
   if (!kept) SynchronizeStream(stream);
 }
 
 void CopyBetweenDevices(const at::Tensor& source, const at::Tensor& target) {
   InOrderOfBothDevices(source, target, [&](c10::Stream stream) {
-    Enqueue(DataOf(target), DataOf(source), ByteCount(target),
-            rt::MemcpyKind::kDeviceToDevice, stream);
+    Enqueue(DataOf(target), DataOf(source), ByteCount(target), rt::MemcpyKind::kDeviceToDevice,
+            stream);
   });
 }
 
-void CopyRuns(const StridedRuns& runs, std::byte* target,
-              const std::byte* source, std::size_t itemsize,
-              rt::MemcpyKind kind, c10::Stream stream) {
+void CopyRuns(const StridedRuns& runs, std::byte* target, const std::byte* source,
+              std::size_t itemsize, rt::MemcpyKind kind, c10::Stream stream) {
   const auto bytes = static_cast<std::size_t>(runs.length()) * itemsize;
   runs.ForEach([&](std::int64_t to, std::int64_t from) {
     Enqueue(target + to * static_cast<std::int64_t>(itemsize),
-            source + from * static_cast<std::int64_t>(itemsize), bytes, kind,
-            stream);
+            source + from * static_cast<std::int64_t>(itemsize), bytes, kind, stream);
   });
 }
 
@@ -159,9 +144,8 @@ void UploadArranged(const at::Tensor& source, const at::Tensor& target) {
   const bool dense = target.is_non_overlapping_and_dense();
   const at::TensorOptions options =
       at::TensorOptions().dtype(target.scalar_type()).device(at::kCPU);
-  const at::Tensor host =
-      dense ? at::empty_strided(target.sizes(), target.strides(), options)
-            : at::empty(target.sizes(), options);
+  const at::Tensor host = dense ? at::empty_strided(target.sizes(), target.strides(), options)
+                                : at::empty(target.sizes(), options);
   host._set_conj(target.is_conj());
   host._set_neg(target.is_neg());
   host.copy_(source);
@@ -172,13 +156,12 @@ void UploadArranged(const at::Tensor& source, const at::Tensor& target) {
   const c10::Stream stream = CurrentStream(IndexOf(target));
   const StridedRuns runs(target.sizes(), target.strides(), host.strides());
   CopyRuns(runs, static_cast<std::byte*>(DataOf(target)),
-           static_cast<const std::byte*>(host.storage().data()),
-           target.itemsize(), rt::MemcpyKind::kHostToDevice, stream);
+           static_cast<const std::byte*>(host.storage().data()), target.itemsize(),
+           rt::MemcpyKind::kHostToDevice, stream);
   SynchronizeStream(stream);
 }
 
-at::Tensor CopyFrom(const at::Tensor& self, const at::Tensor& dst,
-                    bool non_blocking) {
+at::Tensor CopyFrom(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
   Copy(self, dst, non_blocking);
   return dst;
 }
@@ -198,10 +181,9 @@ at::Tensor& Zero(at::Tensor& self) {
   WithTorchErrors([&] {
     auto* const data = static_cast<std::byte*>(DataOf(self));
     runs.ForEach([&](std::int64_t offset, std::int64_t) {
-      rt::runtime::MemsetAsync(
-          data + offset * itemsize, 0,
-          static_cast<std::size_t>(runs.length() * itemsize),
-          RuntimeStream(stream));
+      rt::runtime::MemsetAsync(data + offset * itemsize, 0,
+                               static_cast<std::size_t>(runs.length() * itemsize),
+                               RuntimeStream(stream));
     });
   });
   if (!KeepDeviceMemory(self, stream)) SynchronizeStream(stream);
@@ -223,8 +205,7 @@ at::Tensor& FillScalar(at::Tensor& self, const at::Scalar& value) {
 }
 
 at::Scalar LocalScalar(const at::Tensor& self) {
-  TORCH_CHECK(self.numel() == 1, "expected a tensor with one element, got ",
-              self.sizes());
+  TORCH_CHECK(self.numel() == 1, "expected a tensor with one element, got ", self.sizes());
   return at::_local_scalar_dense(ToHost(self));
 }
 
@@ -234,24 +215,19 @@ void RecordStreamEntry(at::Tensor& self, c10::Stream stream) {
 
 }  // namespace
 
-void Copy(const at::Tensor& source, const at::Tensor& target,
-          bool non_blocking) {
-  TORCH_CHECK(source.defined() && target.defined(),
-              "copy_: expected two defined tensors");
+void Copy(const at::Tensor& source, const at::Tensor& target, bool non_blocking) {
+  TORCH_CHECK(source.defined() && target.defined(), "copy_: expected two defined tensors");
   for (const at::Tensor* tensor : {&source, &target}) {
-    TORCH_CHECK_NOT_IMPLEMENTED(
-        OnInfini(*tensor) || tensor->device().is_cpu(),
-        "copy_ between infini and ", tensor->device(),
-        " is not supported; copy through the CPU");
+    TORCH_CHECK_NOT_IMPLEMENTED(OnInfini(*tensor) || tensor->device().is_cpu(),
+                                "copy_ between infini and ", tensor->device(),
+                                " is not supported; copy through the CPU");
     TORCH_CHECK_NOT_IMPLEMENTED(tensor->layout() == c10::Layout::Strided,
                                 "copy_ with infini: expected strided tensors, "
                                 "got layout ",
                                 tensor->layout());
   }
   if (source.is_same(target)) return;
-  const at::Tensor from = source.sizes() == target.sizes()
-                              ? source
-                              : source.expand(target.sizes());
+  const at::Tensor from = source.sizes() == target.sizes() ? source : source.expand(target.sizes());
   if (target.numel() == 0) return;
   at::assert_no_internal_overlap(target);
   if (source.device() == target.device()) {
@@ -288,14 +264,13 @@ at::Tensor ToHost(const at::Tensor& tensor) {
   for (std::int64_t dim = 0; span > 0 && dim < tensor.dim(); ++dim) {
     span += (tensor.size(dim) - 1) * tensor.stride(dim);
   }
-  const at::Tensor flat = at::empty(
-      {span},
-      at::TensorOptions().dtype(tensor.scalar_type()).device(at::kCPU));
+  const at::Tensor flat =
+      at::empty({span}, at::TensorOptions().dtype(tensor.scalar_type()).device(at::kCPU));
   if (span > 0) {
     const c10::Stream stream = CurrentStream(IndexOf(tensor));
     Enqueue(flat.mutable_data_ptr(), DataOf(tensor),
-            static_cast<std::size_t>(span) * tensor.itemsize(),
-            rt::MemcpyKind::kDeviceToHost, stream);
+            static_cast<std::size_t>(span) * tensor.itemsize(), rt::MemcpyKind::kDeviceToHost,
+            stream);
     SynchronizeStream(stream);
   }
   at::Tensor host = at::as_strided(flat, tensor.sizes(), tensor.strides(), 0);
@@ -304,16 +279,14 @@ at::Tensor ToHost(const at::Tensor& tensor) {
   return host;
 }
 
-at::Tensor UploadScalar(const at::Tensor& scalar, c10::ScalarType type,
-                        c10::DeviceIndex device) {
+at::Tensor UploadScalar(const at::Tensor& scalar, c10::ScalarType type, c10::DeviceIndex device) {
   const at::Tensor value = scalar.to(type);
   at::Tensor result = EmptyStrided({}, {}, type, device);
   const std::size_t bytes = value.itemsize();
   const c10::DataPtr staging = PinnedAllocator().allocate(bytes);
   std::memcpy(staging.get(), value.const_data_ptr(), bytes);
   const c10::Stream stream = CurrentStream(device);
-  Enqueue(DataOf(result), staging.get(), bytes, rt::MemcpyKind::kHostToDevice,
-          stream);
+  Enqueue(DataOf(result), staging.get(), bytes, rt::MemcpyKind::kHostToDevice, stream);
   RecordPinnedUse(staging, stream);
   return result;
 }

@@ -14,8 +14,7 @@ namespace torch_infini {
 /// and pinned memory they return before they are done if `non_blocking` and the
 /// backend can. Everything else is arranged in host memory and is done on
 /// return. No byte beside the elements of `target` is written.
-void Copy(const at::Tensor& source, const at::Tensor& target,
-          bool non_blocking);
+void Copy(const at::Tensor& source, const at::Tensor& target, bool non_blocking);
 
 /// A CPU tensor with the elements, sizes and strides of an infini tensor.
 /// Waits for the work queued on the current stream.
@@ -23,8 +22,7 @@ at::Tensor ToHost(const at::Tensor& tensor);
 
 /// A new 0-dimensional infini tensor with the value of a 0-dimensional CPU
 /// tensor, converted to `type`. Does not wait for the device.
-at::Tensor UploadScalar(const at::Tensor& scalar, c10::ScalarType type,
-                        c10::DeviceIndex device);
+at::Tensor UploadScalar(const at::Tensor& scalar, c10::ScalarType type, c10::DeviceIndex device);
 
 /// Registers the operators that copy, fill and read.
 void RegisterCopy(torch::Library& library);

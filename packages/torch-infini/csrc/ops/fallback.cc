@@ -32,12 +32,10 @@ void Describe(const c10::IValue& value, std::ostringstream& text) {
 void Unsupported(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& schema = op.schema();
   std::ostringstream tensors;
-  for (const c10::IValue& argument :
-       torch::jit::last(*stack, schema.arguments().size())) {
+  for (const c10::IValue& argument : torch::jit::last(*stack, schema.arguments().size())) {
     Describe(argument, tensors);
   }
-  const std::string overload =
-      schema.overload_name().empty() ? "" : "." + schema.overload_name();
+  const std::string overload = schema.overload_name().empty() ? "" : "." + schema.overload_name();
   TORCH_CHECK_NOT_IMPLEMENTED(
       false, schema.name(), overload, " is not implemented on infini (got ",
       tensors.tellp() > 0 ? tensors.str() : "no tensor",

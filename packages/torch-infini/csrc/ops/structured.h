@@ -36,34 +36,27 @@ namespace torch_infini {
 template <typename Meta>
 class StructuredForm : public Meta {
  public:
-  void set_output_strided(std::int64_t index, c10::IntArrayRef sizes,
-                          c10::IntArrayRef strides,
-                          c10::TensorOptions options
-                              TORCH_INFINI_NAMES_PARAMETER) override {
+  void set_output_strided(std::int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                          c10::TensorOptions options TORCH_INFINI_NAMES_PARAMETER) override {
     SetOutput(index, sizes, strides, options, /*exact_strides=*/true);
     TellIterator(index, sizes, strides, options TORCH_INFINI_NAMES_ARGUMENT);
   }
 
-  void set_output_raw_strided(std::int64_t index, c10::IntArrayRef sizes,
-                              c10::IntArrayRef strides,
-                              c10::TensorOptions options
-                                  TORCH_INFINI_NAMES_PARAMETER) override {
+  void set_output_raw_strided(std::int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                              c10::TensorOptions options TORCH_INFINI_NAMES_PARAMETER) override {
     SetOutput(index, sizes, strides, options, /*exact_strides=*/false);
     TellIterator(index, sizes, strides, options TORCH_INFINI_NAMES_ARGUMENT);
   }
 
  protected:
-  virtual void SetOutput(std::int64_t index, c10::IntArrayRef sizes,
-                         c10::IntArrayRef strides, c10::TensorOptions options,
-                         bool exact_strides) = 0;
+  virtual void SetOutput(std::int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                         c10::TensorOptions options, bool exact_strides) = 0;
 
  private:
-  void TellIterator(std::int64_t index, c10::IntArrayRef sizes,
-                    c10::IntArrayRef strides,
+  void TellIterator(std::int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                     c10::TensorOptions options TORCH_INFINI_NAMES_PARAMETER) {
     if constexpr (std::derived_from<Meta, at::TensorIteratorBase>) {
-      Meta::set_output_raw_strided(index, sizes, strides,
-                                   options TORCH_INFINI_NAMES_ARGUMENT);
+      Meta::set_output_raw_strided(index, sizes, strides, options TORCH_INFINI_NAMES_ARGUMENT);
     }
   }
 };
@@ -72,16 +65,13 @@ class StructuredForm : public Meta {
 template <typename Meta>
 class FunctionalForm final : public StructuredForm<Meta> {
  public:
-  const at::Tensor& maybe_get_output(std::int64_t /*index*/) override {
-    return result;
-  }
+  const at::Tensor& maybe_get_output(std::int64_t /*index*/) override { return result; }
 
   at::Tensor result;
 
  private:
-  void SetOutput(std::int64_t /*index*/, c10::IntArrayRef sizes,
-                 c10::IntArrayRef strides, c10::TensorOptions options,
-                 bool /*exact_strides*/) override {
+  void SetOutput(std::int64_t /*index*/, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                 c10::TensorOptions options, bool /*exact_strides*/) override {
     const c10::ScalarType type = options.dtype().toScalarType();
     const c10::DeviceIndex device = options.device().index();
     if (strides.empty()) {
@@ -96,8 +86,7 @@ class FunctionalForm final : public StructuredForm<Meta> {
 template <typename Meta>
 class OutForm final : public StructuredForm<Meta> {
  public:
-  OutForm(const at::Tensor& out, bool in_place)
-      : out_(out), in_place_(in_place) {}
+  OutForm(const at::Tensor& out, bool in_place) : out_(out), in_place_(in_place) {}
 
   const at::Tensor& maybe_get_output(std::int64_t /*index*/) override {
     return proxy_.defined() ? proxy_ : out_;
@@ -112,14 +101,16 @@ class OutForm final : public StructuredForm<Meta> {
   }
 
  private:
-  void SetOutput(std::int64_t /*index*/, c10::IntArrayRef sizes,
-                 c10::IntArrayRef strides, c10::TensorOptions options,
-                 bool exact_strides) override {
-    TORCH_CHECK(options.dtype() == out_.dtype(), "Expected out tensor to have "
-                "dtype ", options.dtype(), ", but got ", out_.dtype(),
-                " instead");
-    TORCH_CHECK(options.device() == out_.device(), "Expected out tensor to be "
-                "on ", options.device(), ", but it is on ", out_.device());
+  void SetOutput(std::int64_t /*index*/, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                 c10::TensorOptions options, bool exact_strides) override {
+    TORCH_CHECK(options.dtype() == out_.dtype(),
+                "Expected out tensor to have "
+                "dtype ",
+                options.dtype(), ", but got ", out_.dtype(), " instead");
+    TORCH_CHECK(options.device() == out_.device(),
+                "Expected out tensor to be "
+                "on ",
+                options.device(), ", but it is on ", out_.device());
     if (in_place_) {
       TORCH_CHECK(out_.sizes() == sizes, "output with shape ", out_.sizes(),
                   " doesn't match the broadcast shape ", sizes);
@@ -127,8 +118,7 @@ class OutForm final : public StructuredForm<Meta> {
       out_.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
     }
     if (exact_strides && !strides.empty() && out_.strides() != strides) {
-      proxy_ = EmptyStrided(sizes, strides, out_.scalar_type(),
-                            out_.device().index());
+      proxy_ = EmptyStrided(sizes, strides, out_.scalar_type(), out_.device().index());
     }
   }
 
@@ -144,31 +134,26 @@ class OutForm final : public StructuredForm<Meta> {
 /// a result of another type is computed in that type first.
 class ElementwiseCall {
  public:
-  ElementwiseCall(const OperatorInfo& info, at::TensorIteratorBase& iterator,
-                  const at::Tensor& out)
+  ElementwiseCall(const OperatorInfo& info, at::TensorIteratorBase& iterator, const at::Tensor& out)
       : call_(out.device().index()),
         type_(iterator.common_dtype()),
         device_(out.device()),
         out_(out) {
     CheckType(info, type_, device_);
     if (out.scalar_type() != type_) [[unlikely]] {
-      converted_ = EmptyStrided(out.sizes(), out.strides(), type_,
-                                device_.index());
+      converted_ = EmptyStrided(out.sizes(), out.strides(), type_, device_.index());
     }
   }
 
-  const infini::ops::Context& context() const noexcept {
-    return call_.context();
-  }
+  const infini::ops::Context& context() const noexcept { return call_.context(); }
 
   infini::rt::TensorView Input(const at::Tensor& tensor) {
     if (tensor.scalar_type() == type_ && tensor.device() == device_) [[likely]] {
       return call_.View(tensor);
     }
-    at::Tensor& ready = ready_.emplace_back(
-        tensor.device() == device_
-            ? tensor.to(type_)
-            : UploadScalar(tensor, type_, device_.index()));
+    at::Tensor& ready = ready_.emplace_back(tensor.device() == device_
+                                                ? tensor.to(type_)
+                                                : UploadScalar(tensor, type_, device_.index()));
     return call_.View(ready);
   }
 

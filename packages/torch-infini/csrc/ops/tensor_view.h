@@ -64,21 +64,17 @@ std::string TypeName(c10::ScalarType type);
 /// Address of the first element of an infini tensor. A plain number to the
 /// host, which may be unable to read it.
 inline void* DataOf(const at::Tensor& tensor) {
-  auto* const base =
-      static_cast<std::byte*>(tensor.storage().data_ptr().get());
+  auto* const base = static_cast<std::byte*>(tensor.storage().data_ptr().get());
   if (base == nullptr) return nullptr;
-  return base + tensor.storage_offset() *
-                    static_cast<std::int64_t>(tensor.itemsize());
+  return base + tensor.storage_offset() * static_cast<std::int64_t>(tensor.itemsize());
 }
 
 /// Describes `tensor`, whose element type InfiniRT has, on `device`.
-inline infini::rt::TensorView ToTensorView(const at::Tensor& tensor,
-                                           infini::rt::Device device) {
+inline infini::rt::TensorView ToTensorView(const at::Tensor& tensor, infini::rt::Device device) {
   const c10::IntArrayRef sizes = tensor.sizes();
   const c10::IntArrayRef strides = tensor.strides();
   return {DataOf(tensor), std::span(sizes.data(), sizes.size()),
-          std::span(strides.data(), strides.size()),
-          *ToDataType(tensor.scalar_type()), device};
+          std::span(strides.data(), strides.size()), *ToDataType(tensor.scalar_type()), device};
 }
 
 }  // namespace torch_infini

@@ -1,6 +1,7 @@
 #include "ops/view.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
@@ -8,7 +9,6 @@
 #include <ATen/ops/view_as_complex_native.h>
 #include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
-#include <ATen/detail/PrivateUse1HooksInterface.h>
 
 #include "ops/empty.h"
 #include "runtime/device.h"
@@ -20,14 +20,12 @@ at::Tensor View(const at::Tensor& self, c10::SymIntArrayRef size) {
   return at::native::view(self, C10_AS_INTARRAYREF_SLOW(size));
 }
 
-at::Tensor AsStrided(const at::Tensor& self, c10::SymIntArrayRef size,
-                     c10::SymIntArrayRef stride,
+at::Tensor AsStrided(const at::Tensor& self, c10::SymIntArrayRef size, c10::SymIntArrayRef stride,
                      std::optional<c10::SymInt> offset) {
   std::optional<std::int64_t> plain;
   if (offset.has_value()) plain = offset->guard_int(__FILE__, __LINE__);
   return at::native::as_strided_tensorimpl(self, C10_AS_INTARRAYREF_SLOW(size),
-                                           C10_AS_INTARRAYREF_SLOW(stride),
-                                           plain);
+                                           C10_AS_INTARRAYREF_SLOW(stride), plain);
 }
 
 at::Tensor ReshapeAlias(const at::Tensor& self, c10::SymIntArrayRef size,
@@ -37,12 +35,10 @@ at::Tensor ReshapeAlias(const at::Tensor& self, c10::SymIntArrayRef size,
 }
 
 /// Makes the storage of `self` hold sizes and strides, and sets them.
-void ResizeTo(const at::Tensor& self, c10::IntArrayRef sizes,
-              c10::IntArrayRef strides) {
+void ResizeTo(const at::Tensor& self, c10::IntArrayRef sizes, c10::IntArrayRef strides) {
   c10::TensorImpl* const tensor = self.unsafeGetTensorImpl();
   const auto needed = at::detail::computeStorageNbytes(
-      sizes, strides, self.itemsize(),
-      static_cast<std::size_t>(self.storage_offset()));
+      sizes, strides, self.itemsize(), static_cast<std::size_t>(self.storage_offset()));
   const c10::Storage& storage = tensor->unsafe_storage();
   if (c10::multiply_integers(sizes) > 0 && needed > storage.nbytes()) {
     at::detail::getPrivateUse1Hooks().resizePrivateUse1Bytes(storage, needed);
@@ -58,16 +54,15 @@ const at::Tensor& Resize(const at::Tensor& self, c10::SymIntArrayRef size,
     ResizeTo(self, sizes, c10::contiguous_strides(sizes));
   }
   if (format.has_value()) {
-    TORCH_CHECK(*format != c10::MemoryFormat::Preserve,
-                "resize_: unsupported memory format ", *format);
+    TORCH_CHECK(*format != c10::MemoryFormat::Preserve, "resize_: unsupported memory format ",
+                *format);
     self.unsafeGetTensorImpl()->empty_tensor_restride(*format);
   }
   return self;
 }
 
-at::Tensor& SetStorageView(at::Tensor& self, c10::Storage source,
-                           c10::SymInt offset, c10::SymIntArrayRef size,
-                           c10::SymIntArrayRef stride) {
+at::Tensor& SetStorageView(at::Tensor& self, c10::Storage source, c10::SymInt offset,
+                           c10::SymIntArrayRef size, c10::SymIntArrayRef stride) {
   const c10::IntArrayRef sizes = C10_AS_INTARRAYREF_SLOW(size);
   const c10::IntArrayRef given = C10_AS_INTARRAYREF_SLOW(stride);
   const std::int64_t start = offset.guard_int(__FILE__, __LINE__);
@@ -81,28 +76,25 @@ at::Tensor& SetStorageView(at::Tensor& self, c10::Storage source,
 }
 
 at::Tensor& SetStorage(at::Tensor& self, c10::Storage source) {
-  const auto count = static_cast<std::int64_t>(source.nbytes() /
-                                               self.itemsize());
+  const auto count = static_cast<std::int64_t>(source.nbytes() / self.itemsize());
   return SetStorageView(self, std::move(source), 0, {count}, {1});
 }
 
 at::Tensor& SetTensor(at::Tensor& self, const at::Tensor& source) {
   if (self.is_same(source)) return self;
-  return SetStorageView(self, source.storage(), source.sym_storage_offset(),
-                        source.sym_sizes(), source.sym_strides());
+  return SetStorageView(self, source.storage(), source.sym_storage_offset(), source.sym_sizes(),
+                        source.sym_strides());
 }
 
 at::Tensor& SetEmpty(at::Tensor& self) {
-  const at::Tensor empty =
-      EmptyStrided({0}, {1}, self.scalar_type(), self.device().index());
+  const at::Tensor empty = EmptyStrided({0}, {1}, self.scalar_type(), self.device().index());
   return SetTensor(self, empty);
 }
 
 bool IsSetTo(const at::Tensor& self, const at::Tensor& other) {
-  return self.storage().unsafeGetStorageImpl() ==
-             other.storage().unsafeGetStorageImpl() &&
-         self.storage_offset() == other.storage_offset() &&
-         self.sizes() == other.sizes() && self.strides() == other.strides();
+  return self.storage().unsafeGetStorageImpl() == other.storage().unsafeGetStorageImpl() &&
+         self.storage_offset() == other.storage_offset() && self.sizes() == other.sizes() &&
+         self.strides() == other.strides();
 }
 
 }  // namespace

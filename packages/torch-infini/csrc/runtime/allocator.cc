@@ -38,16 +38,12 @@ void DeleteBlock(void* context) {
 
 class CachingAllocator final : public c10::DeviceAllocator {
  public:
-  c10::DataPtr allocate(std::size_t bytes) override {
-    return Allocate(bytes, CurrentDevice());
-  }
+  c10::DataPtr allocate(std::size_t bytes) override { return Allocate(bytes, CurrentDevice()); }
 
-  void copy_data(void* target, const void* source,
-                 std::size_t bytes) const override {
+  void copy_data(void* target, const void* source, std::size_t bytes) const override {
     const c10::DeviceIndex device = BoundThread().device;
     WithTorchErrors([&] {
-      rt::runtime::MemcpyAsync(target, source, bytes,
-                               rt::MemcpyKind::kDeviceToDevice,
+      rt::runtime::MemcpyAsync(target, source, bytes, rt::MemcpyKind::kDeviceToDevice,
                                CurrentRuntimeStream(device));
     });
   }
@@ -63,14 +59,12 @@ class CachingAllocator final : public c10::DeviceAllocator {
     if (data.get() == nullptr || !IsTracked(data)) return;
     auto* const block = static_cast<Block*>(data.get_context());
     TORCH_CHECK(stream.device() == c10::Device(kDeviceType, block->device),
-                "record_stream: the memory is on infini:",
-                static_cast<int>(block->device), ", the stream on ",
-                stream.device());
+                "record_stream: the memory is on infini:", static_cast<int>(block->device),
+                ", the stream on ", stream.device());
     PoolOf(block->device).RecordStream(block, stream.id());
   }
 
-  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(
-      c10::DeviceIndex device) override {
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
     return PoolOf(CheckedDevice(device)).Stats();
   }
 
@@ -82,8 +76,7 @@ class CachingAllocator final : public c10::DeviceAllocator {
     PoolOf(CheckedDevice(device)).ResetPeakStats();
   }
 
-  std::pair<std::size_t, std::size_t> getMemoryInfo(
-      c10::DeviceIndex device) override {
+  std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex device) override {
     return DeviceMemory(CheckedDevice(device));
   }
 };
@@ -101,14 +94,12 @@ c10::DataPtr Allocate(std::size_t bytes, c10::DeviceIndex device) {
   CheckedDevice(device);
   const c10::Device where(kDeviceType, device);
   if (bytes == 0) return {nullptr, nullptr, &DeleteBlock, where};
-  Block* const block = PoolOf(device).Allocate(
-      bytes, state.stream_ids[static_cast<std::size_t>(device)]);
+  Block* const block =
+      PoolOf(device).Allocate(bytes, state.stream_ids[static_cast<std::size_t>(device)]);
   return {block->data, block, &DeleteBlock, where};
 }
 
-bool IsTracked(const c10::DataPtr& data) {
-  return data.get_deleter() == &DeleteBlock;
-}
+bool IsTracked(const c10::DataPtr& data) { return data.get_deleter() == &DeleteBlock; }
 
 std::optional<c10::DeviceIndex> DeviceOf(const void* data) {
   const c10::DeviceIndex count = DeviceCount();

@@ -5,6 +5,7 @@
 #include <infini/rt/runtime.h>
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <iomanip>
 #include <sstream>
@@ -55,8 +56,9 @@ std::string Readable(std::size_t bytes) {
 }
 
 StatArray Stats::* const kStatArrays[] = {
-    &Stats::allocation,      &Stats::segment,        &Stats::active,
-    &Stats::inactive_split,  &Stats::allocated_bytes, &Stats::reserved_bytes,
+    &Stats::allocation,      &Stats::segment,
+    &Stats::active,          &Stats::inactive_split,
+    &Stats::allocated_bytes, &Stats::reserved_bytes,
     &Stats::active_bytes,    &Stats::inactive_split_bytes,
     &Stats::requested_bytes,
 };
@@ -64,13 +66,11 @@ StatArray Stats::* const kStatArrays[] = {
 }  // namespace
 
 bool BlockOrder::operator()(const Block* a, const Block* b) const noexcept {
-  return std::tie(a->stream, a->size, a->data) <
-         std::tie(b->stream, b->size, b->data);
+  return std::tie(a->stream, a->size, a->data) < std::tie(b->stream, b->size, b->data);
 }
 
 Block* BlockPool::Allocate(std::size_t bytes, c10::StreamId stream) {
-  TORCH_CHECK(bytes < PTRDIFF_MAX - kLargeRounding,
-              "infini: cannot allocate ", bytes,
+  TORCH_CHECK(bytes < PTRDIFF_MAX - kLargeRounding, "infini: cannot allocate ", bytes,
               " bytes; was the size computed from a negative number?");
   const std::size_t size = RoundUp(std::max<std::size_t>(bytes, 1), kAlignment);
   const bool small = size <= kSmallLimit;
@@ -124,8 +124,7 @@ void BlockPool::Free(Block* block) noexcept {
     }
   } catch (const std::exception& error) {
     TORCH_WARN("infini:", static_cast<int>(device_), ": ", block->size,
-               " bytes are lost, since their last use cannot be tracked: ",
-               error.what());
+               " bytes are lost, since their last use cannot be tracked: ", error.what());
   }
 }
 
@@ -149,12 +148,29 @@ void BlockPool::ReleaseCached() {
     if (!waiting.empty()) ++stats_.num_sync_all_streams;
   }
   for (const Pending& pending : waiting) pending.event.Wait();
-  const std::scoped_lock lock(mutex_);
-  for (const Pending& pending : waiting) {
-    if (--pending.block->pending_events == 0) AddFree(pending.block);
+  std::vector<void*> segments;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const Pending& pending : waiting) {
+      if (--pending.block->pending_events == 0) AddFree(pending.block);
+    }
+    segments = TakeFreeSegments();
   }
-  ReleaseFreeSegments(free_small_);
-  ReleaseFreeSegments(free_large_);
+  // Without the lock, since the runtime waits for the device. Every segment is
+  // given back, whatever happens to one before it.
+  std::exception_ptr failure;
+  for (void* const segment : segments) {
+    try {
+      BoundThread();
+      WithTorchErrors([&] {
+        const rt::DeviceGuard guard(RuntimeDevice(device_));
+        rt::runtime::Free(segment);
+      });
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 bool BlockPool::Owns(const void* data) {
@@ -210,8 +226,7 @@ Block* BlockPool::TakeFree(std::size_t size, c10::StreamId stream, bool small) {
   return block;
 }
 
-Block* BlockPool::NewSegment(std::size_t size, c10::StreamId stream,
-                             bool small) {
+Block* BlockPool::NewSegment(std::size_t size, c10::StreamId stream, bool small) {
   const std::size_t bytes = SegmentSize(size);
   void* data = nullptr;
   BoundThread();
@@ -282,8 +297,7 @@ void BlockPool::AddFree(Block* block) {
 }
 
 Block* BlockPool::Absorb(Block* block, Block* neighbour) {
-  if (neighbour == nullptr || neighbour->allocated ||
-      neighbour->pending_events > 0) {
+  if (neighbour == nullptr || neighbour->allocated || neighbour->pending_events > 0) {
     return block;
   }
   neighbour->node = FreeOf(block->small).extract(neighbour);
@@ -316,59 +330,54 @@ void BlockPool::ReuseFinished() {
   }
 }
 
-void BlockPool::ReleaseFreeSegments(FreeBlocks& blocks) {
-  for (auto it = blocks.begin(); it != blocks.end();) {
-    Block* const block = *it;
-    if (block->previous != nullptr || block->next != nullptr) {
-      ++it;
-      continue;
+std::vector<void*> BlockPool::TakeFreeSegments() {
+  std::vector<void*> segments;
+  for (FreeBlocks* const blocks : {&free_small_, &free_large_}) {
+    for (auto it = blocks->begin(); it != blocks->end();) {
+      Block* const block = *it;
+      if (block->previous != nullptr || block->next != nullptr) {
+        ++it;
+        continue;
+      }
+      it = blocks->erase(it);
+      segments.push_back(block->data);
+      segments_.erase(block->data);
+      ++stats_.num_device_free;
+      Subtract(&Stats::segment, block->small, 1);
+      Subtract(&Stats::reserved_bytes, block->small, block->size);
+      retired_.push_back(block);
     }
-    BoundThread();
-    WithTorchErrors([&] {
-      const rt::DeviceGuard guard(RuntimeDevice(device_));
-      rt::runtime::Free(block->data);
-    });
-    it = blocks.erase(it);
-    segments_.erase(block->data);
-    ++stats_.num_device_free;
-    Subtract(&Stats::segment, block->small, 1);
-    Subtract(&Stats::reserved_bytes, block->small, block->size);
-    retired_.push_back(block);
   }
+  return segments;
 }
 
 void BlockPool::Add(Stat stat, bool small, std::size_t amount) {
   auto& array = stats_.*stat;
   array[static_cast<std::size_t>(StatType::AGGREGATE)].increase(amount);
-  array[static_cast<std::size_t>(small ? StatType::SMALL_POOL
-                                       : StatType::LARGE_POOL)]
-      .increase(amount);
+  array[static_cast<std::size_t>(small ? StatType::SMALL_POOL : StatType::LARGE_POOL)].increase(
+      amount);
 }
 
 void BlockPool::Subtract(Stat stat, bool small, std::size_t amount) {
   auto& array = stats_.*stat;
   array[static_cast<std::size_t>(StatType::AGGREGATE)].decrease(amount);
-  array[static_cast<std::size_t>(small ? StatType::SMALL_POOL
-                                       : StatType::LARGE_POOL)]
-      .decrease(amount);
+  array[static_cast<std::size_t>(small ? StatType::SMALL_POOL : StatType::LARGE_POOL)].decrease(
+      amount);
 }
 
 void BlockPool::ThrowOutOfMemory(std::size_t bytes) {
   const auto [free, total] = DeviceMemory(device_);
   const auto stats = Stats();
   const auto current = [](const StatArray& array) {
-    return static_cast<std::size_t>(
-        array[static_cast<std::size_t>(StatType::AGGREGATE)].current);
+    return static_cast<std::size_t>(array[static_cast<std::size_t>(StatType::AGGREGATE)].current);
   };
   const std::size_t allocated = current(stats.allocated_bytes);
   const std::size_t reserved = current(stats.reserved_bytes);
-  TORCH_CHECK_WITH(
-      OutOfMemoryError, false, "infini out of memory: tried to allocate ",
-      Readable(bytes), " (", bytes, " bytes) on infini:",
-      static_cast<int>(device_), ", which has ", Readable(free), " free of ",
-      Readable(total), "; tensors hold ", Readable(allocated), ", and ",
-      Readable(reserved - allocated),
-      " more are reserved by torch-infini but unused");
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "infini out of memory: tried to allocate ",
+                   Readable(bytes), " (", bytes, " bytes) on infini:", static_cast<int>(device_),
+                   ", which has ", Readable(free), " free of ", Readable(total), "; tensors hold ",
+                   Readable(allocated), ", and ", Readable(reserved - allocated),
+                   " more are reserved by torch-infini but unused");
 }
 
 }  // namespace torch_infini

@@ -74,8 +74,7 @@ class BlockPool {
   void ResetPeakStats();
 
  private:
-  using Stat = c10::CachingAllocator::StatArray
-      c10::CachingDeviceAllocator::DeviceStats::*;
+  using Stat = c10::CachingAllocator::StatArray c10::CachingDeviceAllocator::DeviceStats::*;
   struct Pending {
     PooledEvent event;
     Block* block;
@@ -89,7 +88,8 @@ class BlockPool {
   void AddFree(Block* block);
   Block* Absorb(Block* block, Block* neighbour);
   void ReuseFinished();
-  void ReleaseFreeSegments(FreeBlocks& blocks);
+  /// Forgets the segments that are wholly free and returns their addresses.
+  std::vector<void*> TakeFreeSegments();
   void Add(Stat stat, bool small, std::size_t amount);
   void Subtract(Stat stat, bool small, std::size_t amount);
   [[noreturn]] void ThrowOutOfMemory(std::size_t bytes);

@@ -50,21 +50,18 @@ Backend ChooseBackend() {
 
 thread_local constinit ThreadState thread_state;
 
-bool InBadFork() noexcept {
-  return in_bad_fork.load(std::memory_order_relaxed);
-}
+bool InBadFork() noexcept { return in_bad_fork.load(std::memory_order_relaxed); }
 
 bool IsInitialized() noexcept {
   return backend_in_use.load(std::memory_order_acquire) && !InBadFork();
 }
 
 void ThrowBadFork() {
-  TORCH_CHECK(
-      false,
-      "infini cannot be used in a forked child: the parent process had used "
-      "it before, and neither device nor memory survive fork(). Start the "
-      "child with the 'spawn' method: "
-      "torch.multiprocessing.set_start_method('spawn')");
+  TORCH_CHECK(false,
+              "infini cannot be used in a forked child: the parent process had used "
+              "it before, and neither device nor memory survive fork(). Start the "
+              "child with the 'spawn' method: "
+              "torch.multiprocessing.set_start_method('spawn')");
 }
 
 const Backend& GetBackend() {
@@ -77,8 +74,7 @@ const Backend& GetBackend() {
 
 void RequireCpuBackend() {
   const auto compiled = rt::runtime::CompiledBackends();
-  TORCH_CHECK(std::find(compiled.begin(), compiled.end(),
-                        rt::Device::Type::kCpu) != compiled.end(),
+  TORCH_CHECK(std::find(compiled.begin(), compiled.end(), rt::Device::Type::kCpu) != compiled.end(),
               "libinfinirt was built without its cpu backend, which "
               "torch-infini falls back to; build InfiniRT with -DWITH_CPU=ON");
 }
@@ -92,17 +88,14 @@ void BindThread(ThreadState& state) {
   });
 }
 
-c10::DeviceIndex DeviceCount() {
-  return static_cast<c10::DeviceIndex>(GetBackend().device_count);
-}
+c10::DeviceIndex DeviceCount() { return static_cast<c10::DeviceIndex>(GetBackend().device_count); }
 
 c10::DeviceIndex CheckedDevice(c10::DeviceIndex index) {
   if (index == -1) return CurrentDevice();
   const c10::DeviceIndex count = DeviceCount();
   TORCH_CHECK(index >= 0 && index < count, "infini:", static_cast<int>(index),
-              " does not exist: there ", count == 1 ? "is " : "are ",
-              static_cast<int>(count), " infini device",
-              count == 1 ? "" : "s", ", numbered from 0");
+              " does not exist: there ", count == 1 ? "is " : "are ", static_cast<int>(count),
+              " infini device", count == 1 ? "" : "s", ", numbered from 0");
   return index;
 }
 

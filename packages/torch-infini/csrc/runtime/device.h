@@ -62,8 +62,7 @@ void BindThread(ThreadState& state);
 /// returns the thread's state. Everything that calls InfiniRT starts here.
 inline ThreadState& BoundThread() {
   ThreadState& state = thread_state;
-  if (state.generation != infini::rt::runtime::SelectionGeneration())
-      [[unlikely]] {
+  if (state.generation != infini::rt::runtime::SelectionGeneration()) [[unlikely]] {
     BindThread(state);
   }
   return state;

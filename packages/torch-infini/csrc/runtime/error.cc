@@ -7,8 +7,7 @@
 namespace torch_infini {
 
 void ThrowAsTorchError(const infini::rt::Error& error) {
-  const std::string_view name =
-      infini::rt::GetErrorCodeInfo(error.code()).torch_class;
+  const std::string_view name = infini::rt::GetErrorCodeInfo(error.code()).torch_class;
   if (name == "IndexError") C10_THROW_ERROR(IndexError, error.what());
   if (name == "OutOfMemoryError") {
     C10_THROW_ERROR(OutOfMemoryError, error.what());

@@ -19,17 +19,14 @@ namespace rt = infini::rt;
 
 static_assert(sizeof(void*) == sizeof(std::uint64_t));
 
-rt::Event ToEvent(void* event) {
-  return {reinterpret_cast<std::uintptr_t>(event)};
-}
+rt::Event ToEvent(void* event) { return {reinterpret_cast<std::uintptr_t>(event)}; }
 
 rt::Event NewEvent(c10::DeviceIndex device, bool timing) {
   BoundThread();
   return WithTorchErrors([&] {
     const rt::DeviceGuard guard(RuntimeDevice(CheckedDevice(device)));
     rt::EventOptions options;
-    options.timing =
-        timing && GetBackend().Has(rt::Capability::kEventTiming);
+    options.timing = timing && GetBackend().Has(rt::Capability::kEventTiming);
     return rt::runtime::EventCreate(options);
   });
 }
@@ -47,8 +44,7 @@ EventPool& PoolOf(c10::DeviceIndex device) {
 }  // namespace
 
 void* CreateEvent(c10::DeviceIndex device, bool timing) {
-  return reinterpret_cast<void*>(
-      static_cast<std::uintptr_t>(NewEvent(device, timing).id));
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(NewEvent(device, timing).id));
 }
 
 void DestroyEvent(void* event) noexcept {
@@ -63,22 +59,17 @@ void DestroyEvent(void* event) noexcept {
 
 void RecordEvent(void* event, c10::Stream stream) {
   BoundThread();
-  WithTorchErrors([&] {
-    rt::runtime::EventRecord(ToEvent(event), RuntimeStream(stream));
-  });
+  WithTorchErrors([&] { rt::runtime::EventRecord(ToEvent(event), RuntimeStream(stream)); });
 }
 
 void WaitEvent(void* event, c10::Stream stream) {
   BoundThread();
-  WithTorchErrors([&] {
-    rt::runtime::StreamWaitEvent(RuntimeStream(stream), ToEvent(event));
-  });
+  WithTorchErrors([&] { rt::runtime::StreamWaitEvent(RuntimeStream(stream), ToEvent(event)); });
 }
 
 bool QueryEvent(void* event) {
   BoundThread();
-  return WithTorchErrors(
-      [&] { return rt::runtime::EventQuery(ToEvent(event)); });
+  return WithTorchErrors([&] { return rt::runtime::EventQuery(ToEvent(event)); });
 }
 
 void SynchronizeEvent(void* event) {
@@ -88,9 +79,8 @@ void SynchronizeEvent(void* event) {
 
 double ElapsedTime(void* start, void* end) {
   BoundThread();
-  return WithTorchErrors([&] {
-    return rt::runtime::EventElapsedTime(ToEvent(start), ToEvent(end));
-  });
+  return WithTorchErrors(
+      [&] { return rt::runtime::EventElapsedTime(ToEvent(start), ToEvent(end)); });
 }
 
 PooledEvent::PooledEvent(c10::DeviceIndex device) : device_(device) {
@@ -106,11 +96,9 @@ PooledEvent::PooledEvent(c10::DeviceIndex device) : device_(device) {
   event_ = NewEvent(device, /*timing=*/false);
 }
 
-PooledEvent::PooledEvent(c10::Stream stream)
-    : PooledEvent(stream.device_index()) {
+PooledEvent::PooledEvent(c10::Stream stream) : PooledEvent(stream.device_index()) {
   BoundThread();
-  WithTorchErrors(
-      [&] { rt::runtime::EventRecord(event_, RuntimeStream(stream)); });
+  WithTorchErrors([&] { rt::runtime::EventRecord(event_, RuntimeStream(stream)); });
 }
 
 PooledEvent::PooledEvent(PooledEvent&& other) noexcept
@@ -141,9 +129,7 @@ void PooledEvent::Wait() const {
 
 void PooledEvent::Block(c10::Stream stream) const {
   BoundThread();
-  WithTorchErrors([&] {
-    rt::runtime::StreamWaitEvent(RuntimeStream(stream), event_);
-  });
+  WithTorchErrors([&] { rt::runtime::StreamWaitEvent(RuntimeStream(stream), event_); });
 }
 
 }  // namespace torch_infini

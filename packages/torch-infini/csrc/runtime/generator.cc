@@ -19,8 +19,7 @@ namespace {
 class PhiloxState final : public c10::GeneratorImpl {
  public:
   explicit PhiloxState(c10::DeviceIndex device)
-      : GeneratorImpl({kDeviceType, device},
-                      c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)) {}
+      : GeneratorImpl({kDeviceType, device}, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)) {}
 
   static c10::DeviceType device_type() { return kDeviceType; }
 
@@ -29,8 +28,8 @@ class PhiloxState final : public c10::GeneratorImpl {
     offset_ = 0;
   }
   void set_offset(std::uint64_t offset) override {
-    TORCH_CHECK(offset % 4 == 0, "the offset of an infini generator is a ",
-                "multiple of 4, got ", offset);
+    TORCH_CHECK(offset % 4 == 0, "the offset of an infini generator is a ", "multiple of 4, got ",
+                offset);
     offset_ = offset;
   }
   std::uint64_t get_offset() const override { return offset_; }
@@ -43,8 +42,7 @@ class PhiloxState final : public c10::GeneratorImpl {
   // The layout of torch.cuda: the seed, then the offset, in 16 bytes.
   void set_state(const c10::TensorImpl& state) override {
     at::detail::check_rng_state(state);
-    TORCH_CHECK(state.numel() == kStateSize,
-                "the state of an infini generator has ", kStateSize,
+    TORCH_CHECK(state.numel() == kStateSize, "the state of an infini generator has ", kStateSize,
                 " bytes, got ", state.numel());
     const auto* const bytes = state.data_dtype_initialized<std::uint8_t>();
     std::uint64_t offset = 0;
@@ -54,8 +52,7 @@ class PhiloxState final : public c10::GeneratorImpl {
   }
 
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
-    at::Tensor state =
-        at::detail::empty_cpu({kStateSize}, c10::ScalarType::Byte);
+    at::Tensor state = at::detail::empty_cpu({kStateSize}, c10::ScalarType::Byte);
     auto* const bytes = state.mutable_data_ptr<std::uint8_t>();
     std::memcpy(bytes, &seed_, sizeof seed_);
     std::memcpy(bytes + sizeof seed_, &offset_, sizeof offset_);

@@ -38,12 +38,8 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Device exchangeDevice(c10::Device device) const override {
     return {kDeviceType, ExchangeDevice(device.index())};
   }
-  c10::Device getDevice() const override {
-    return {kDeviceType, CurrentDevice()};
-  }
-  void setDevice(c10::Device device) const override {
-    ExchangeDevice(device.index());
-  }
+  c10::Device getDevice() const override { return {kDeviceType, CurrentDevice()}; }
+  void setDevice(c10::Device device) const override { ExchangeDevice(device.index()); }
   void uncheckedSetDevice(c10::Device device) const noexcept override {
     if (device.index() == CurrentDevice() || InBadFork()) return;
     try {
@@ -60,8 +56,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
       return 0;  // what the interface asks for when devices cannot be used
     }
   }
-  c10::DeviceCapability getDeviceCapability(
-      c10::Device device) const override {
+  c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
     CheckedDevice(device.index());
     return StorableTypes();
   }
@@ -78,69 +73,52 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream getDefaultStream(c10::Device device) const override {
     return DefaultStream(CheckedDevice(device.index()));
   }
-  c10::Stream getStreamFromGlobalPool(c10::Device device,
-                                      bool high) const override {
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool high) const override {
     return StreamFromPool(device.index(), high ? -1 : 0);
   }
   c10::Stream getNewStream(c10::Device device, int priority) const override {
     return StreamFromPool(device.index(), priority);
   }
-  c10::Stream exchangeStream(c10::Stream stream) const override {
-    return ExchangeStream(stream);
-  }
-  bool queryStream(const c10::Stream& stream) const override {
-    return QueryStream(stream);
-  }
-  void synchronizeStream(const c10::Stream& stream) const override {
-    SynchronizeStream(stream);
-  }
+  c10::Stream exchangeStream(c10::Stream stream) const override { return ExchangeStream(stream); }
+  bool queryStream(const c10::Stream& stream) const override { return QueryStream(stream); }
+  void synchronizeStream(const c10::Stream& stream) const override { SynchronizeStream(stream); }
   void* getStreamNativeHandle(const c10::Stream stream) const override {
     return NativeStreamHandle(stream);
   }
   bool isStreamCapturing(const c10::Stream& stream) const override {
     BoundThread();
-    return WithTorchErrors([&] {
-      return rt::runtime::StreamIsCapturing(RuntimeStream(stream));
-    });
+    return WithTorchErrors([&] { return rt::runtime::StreamIsCapturing(RuntimeStream(stream)); });
   }
 
   // --- Events ---
 
-  void record(void** event, const c10::Stream& stream,
-              const c10::DeviceIndex device,
+  void record(void** event, const c10::Stream& stream, const c10::DeviceIndex device,
               const c10::EventFlag flag) const override {
     TORCH_CHECK(device == -1 || device == stream.device_index(),
-                "Event.record: the event belongs to infini:",
-                static_cast<int>(device), ", the stream to ",
-                stream.device());
+                "Event.record: the event belongs to infini:", static_cast<int>(device),
+                ", the stream to ", stream.device());
     if (*event == nullptr) {
-      *event = CreateEvent(stream.device_index(),
-                           flag == c10::EventFlag::BACKEND_DEFAULT);
+      *event = CreateEvent(stream.device_index(), flag == c10::EventFlag::BACKEND_DEFAULT);
     }
     RecordEvent(*event, stream);
   }
   void block(void* event, const c10::Stream& stream) const override {
     if (event != nullptr) WaitEvent(event, stream);
   }
-  bool queryEvent(void* event) const override {
-    return event == nullptr || QueryEvent(event);
-  }
+  bool queryEvent(void* event) const override { return event == nullptr || QueryEvent(event); }
   void synchronizeEvent(void* event) const override {
     if (event != nullptr) SynchronizeEvent(event);
   }
-  void destroyEvent(void* event,
-                    const c10::DeviceIndex /*device*/) const noexcept override {
+  void destroyEvent(void* event, const c10::DeviceIndex /*device*/) const noexcept override {
     DestroyEvent(event);
   }
-  double elapsedTime(void* start, void* end,
-                     const c10::DeviceIndex /*device*/) const override {
+  double elapsedTime(void* start, void* end, const c10::DeviceIndex /*device*/) const override {
     return ElapsedTime(start, end);
   }
 
   // --- Memory ---
 
-  void recordDataPtrOnStream(const c10::DataPtr& data,
-                             const c10::Stream& stream) const override {
+  void recordDataPtrOnStream(const c10::DataPtr& data, const c10::Stream& stream) const override {
     Allocator().recordStream(data, stream);
   }
 };
@@ -149,8 +127,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 
 void RegisterGuard() {
   // PyTorch keeps a plain pointer for the life of the process.
-  static const c10::impl::DeviceGuardImplRegistrar registrar(kDeviceType,
-                                                             new Guard);
+  static const c10::impl::DeviceGuardImplRegistrar registrar(kDeviceType, new Guard);
 }
 
 }  // namespace torch_infini

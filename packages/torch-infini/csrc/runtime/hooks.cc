@@ -46,8 +46,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     return ExchangeDevice(device);
   }
 
-  const at::Generator& getDefaultGenerator(
-      c10::DeviceIndex device) const override {
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex device) const override {
     return DefaultGenerator(device);
   }
   at::Generator getNewGenerator(c10::DeviceIndex device) const override {
@@ -55,9 +54,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   }
 
   bool isPinnedPtr(const void* data) const override { return IsPinned(data); }
-  at::Allocator* getPinnedMemoryAllocator() const override {
-    return &PinnedAllocator();
-  }
+  at::Allocator* getPinnedMemoryAllocator() const override { return &PinnedAllocator(); }
 
   c10::Device getDeviceFromPtr(void* data) const override {
     const auto device = DeviceOf(data);
@@ -66,10 +63,8 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     return {kDeviceType, *device};
   }
 
-  void resizePrivateUse1Bytes(const c10::Storage& storage,
-                              std::size_t bytes) const override {
-    c10::StorageImpl* const implementation =
-        storage.unsafeGetStorageImpl();
+  void resizePrivateUse1Bytes(const c10::Storage& storage, std::size_t bytes) const override {
+    c10::StorageImpl* const implementation = storage.unsafeGetStorageImpl();
     TORCH_CHECK(implementation->resizable(),
                 "this infini storage cannot be resized: torch-infini did not "
                 "allocate its memory");
@@ -80,8 +75,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     if (kept > 0) {
       const c10::Stream stream = CurrentStream(device);
       WithTorchErrors([&] {
-        rt::runtime::MemcpyAsync(fresh.get(), storage.data(), kept,
-                                 rt::MemcpyKind::kDeviceToDevice,
+        rt::runtime::MemcpyAsync(fresh.get(), storage.data(), kept, rt::MemcpyKind::kDeviceToDevice,
                                  RuntimeStream(stream));
       });
       Allocator().recordStream(storage.data_ptr(), stream);

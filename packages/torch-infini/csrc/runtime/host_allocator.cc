@@ -56,8 +56,7 @@ PinnedRanges& Ranges() {
 
 // PyTorch's own caching of pinned memory; only the calls into the runtime are
 // ours.
-class CachingImplementation final
-    : public at::CachingHostAllocatorImpl<c10::Stream, PooledEvent> {
+class CachingImplementation final : public at::CachingHostAllocatorImpl<c10::Stream, PooledEvent> {
  private:
   void allocate_host_memory(std::size_t size, void** data) override {
     BoundThread();
@@ -71,29 +70,23 @@ class CachingImplementation final
     WithTorchErrors([&] { rt::runtime::FreeHost(block->ptr_); });
   }
 
-  void record_stream(std::optional<std::vector<PooledEvent>>& events,
-                     c10::Stream stream) override {
+  void record_stream(std::optional<std::vector<PooledEvent>>& events, c10::Stream stream) override {
     events->emplace_back(stream);
   }
 
   bool query_event(PooledEvent& event) override { return event.Done(); }
 
-  c10::Stream get_current_stream() const override {
-    return CurrentStream(CurrentDevice());
-  }
+  c10::Stream get_current_stream() const override { return CurrentStream(CurrentDevice()); }
 
   bool stream_is_capturing(c10::Stream stream) const override {
     BoundThread();
-    return WithTorchErrors([&] {
-      return rt::runtime::StreamIsCapturing(RuntimeStream(stream));
-    });
+    return WithTorchErrors([&] { return rt::runtime::StreamIsCapturing(RuntimeStream(stream)); });
   }
 };
 
 void DeletePinned(void* context);
 
-using Interface =
-    at::CachingHostAllocatorInterface<CachingImplementation, &DeletePinned>;
+using Interface = at::CachingHostAllocatorInterface<CachingImplementation, &DeletePinned>;
 
 Interface& Instance() {
   // Never destroyed: tensors may die after the statics of this library.

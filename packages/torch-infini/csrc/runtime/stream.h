@@ -27,8 +27,7 @@ inline c10::Stream DefaultStream(c10::DeviceIndex device) {
 
 /// The calling thread's current stream on `device`.
 inline c10::Stream CurrentStream(c10::DeviceIndex device) {
-  return StreamOf(device,
-                  thread_state.stream_ids[static_cast<std::size_t>(device)]);
+  return StreamOf(device, thread_state.stream_ids[static_cast<std::size_t>(device)]);
 }
 
 /// Makes `stream` current on its device and returns the stream that was. The

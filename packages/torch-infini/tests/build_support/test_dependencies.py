@@ -62,8 +62,8 @@ def test_missing_header_is_an_error_that_names_the_variables(tmp_path: Path) -> 
     with pytest.raises(DependencyError) as caught:
         dependencies.find({"INFINI_RT_PREFIX": str(runtime), "INFINI_OPS_PREFIX": str(operators)})
     assert str(caught.value) == (
-        f"the header infini/rt.h of infinirt is not in {runtime}; correct INFINI_RT_PREFIX, or name "
-        f"the folder that holds it in INFINI_RT_INCLUDE_DIRS"
+        f"the header infini/rt.h of infinirt is not in {runtime}; correct INFINI_RT_PREFIX, or "
+        f"name the folder that holds it in INFINI_RT_INCLUDE_DIRS"
     )
 
 
@@ -82,14 +82,14 @@ def test_missing_operators_json_is_an_error(tmp_path: Path) -> None:
 
 
 def test_prefix_that_is_no_directory_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DependencyError, match="INFINI_RT_PREFIX: .*nowhere is not a directory"):
+    with pytest.raises(DependencyError, match=r"INFINI_RT_PREFIX: .*nowhere is not a directory"):
         dependencies.find({"INFINI_RT_PREFIX": str(tmp_path / "nowhere")})
 
 
 def test_without_prefix_and_wheel_the_error_names_both(monkeypatch: pytest.MonkeyPatch) -> None:
     libraries = dependencies.standalone.load("_libraries")
     monkeypatch.setattr(libraries, "in_wheel", lambda library: None)
-    with pytest.raises(DependencyError, match="set INFINI_RT_PREFIX .* or install its wheel"):
+    with pytest.raises(DependencyError, match=r"set INFINI_RT_PREFIX .* or install its wheel"):
         dependencies.find({})
 
 

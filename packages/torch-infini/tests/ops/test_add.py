@@ -142,7 +142,7 @@ def test_zero_dimensional_cpu_tensors_are_operands() -> None:
 
 
 def test_cpu_tensors_with_dimensions_are_refused() -> None:
-    with pytest.raises(RuntimeError, match="same device.*infini:0.*cpu"):
+    with pytest.raises(RuntimeError, match=r"same device.*infini:0.*cpu"):
         torch.ones(3, device="infini") + torch.ones(3)
 
 

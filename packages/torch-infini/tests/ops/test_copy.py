@@ -91,7 +91,7 @@ def test_source_broadcasts(source: tuple[int, ...], target: tuple[int, ...]) -> 
 
 def test_shapes_that_do_not_broadcast_are_refused() -> None:
     target = torch.zeros(2, 3, device="infini")
-    with pytest.raises(RuntimeError, match="must match the size|expanded size"):
+    with pytest.raises(RuntimeError, match=r"must match the size|expanded size"):
         target.copy_(torch.ones(4))
     assert target.cpu().sum() == 0
 

@@ -38,7 +38,9 @@ def test_negative_sizes_are_refused() -> None:
 
 
 def test_types_that_infini_lacks_are_refused_by_name() -> None:
-    with pytest.raises(NotImplementedError, match="empty on infini: no element type Float8_e5m2fnuz"):
+    with pytest.raises(
+        NotImplementedError, match="empty on infini: no element type Float8_e5m2fnuz"
+    ):
         torch.empty(2, dtype=torch.float8_e5m2fnuz, device="infini")
 
 

@@ -22,9 +22,9 @@ def test_lists_of_tensors_are_described() -> None:
 
 
 def test_only_the_registered_operators_are_registered() -> None:
-    from torch_infini import _C
+    from torch_infini import _native
 
-    overloads = _C.registered_overloads()
+    overloads = _native.registered_overloads()
     assert {"aten::add.Tensor", "aten::add.out", "aten::add_.Tensor"} <= set(overloads)
     assert len(overloads) == len(set(overloads))
     for overload in overloads:

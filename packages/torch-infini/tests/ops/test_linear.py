@@ -4,9 +4,7 @@ from torch.nn import functional
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize(
-    "shape", [(8,), (3, 8), (2, 5, 8), (1, 8), (0, 8), (33, 8)], ids=str
-)
+@pytest.mark.parametrize("shape", [(8,), (3, 8), (2, 5, 8), (1, 8), (0, 8), (33, 8)], ids=str)
 @pytest.mark.parametrize("biased", [True, False])
 def test_rows_are_multiplied_as_on_cpu(
     dtype: torch.dtype, shape: tuple[int, ...], biased: bool
@@ -64,7 +62,7 @@ def test_weight_elsewhere_is_refused_by_name() -> None:
 
 def test_types_without_a_kernel_are_refused_by_name() -> None:
     x = torch.ones(3, 8, dtype=torch.int32, device="infini")
-    with pytest.raises(NotImplementedError, match="aten::linear.*int32 on infini:0"):
+    with pytest.raises(NotImplementedError, match=r"aten::linear.*int32 on infini:0"):
         functional.linear(x, x)
 
 

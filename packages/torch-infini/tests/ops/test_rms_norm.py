@@ -12,10 +12,12 @@ def test_last_dimension_is_normalised_as_on_cpu(
 ) -> None:
     x = torch.randn(shape, dtype=dtype)
     weight = torch.randn(shape[-1:], dtype=dtype) if weighted else None
-    expected = functional.rms_norm(x.double(), shape[-1:], None if weight is None else
-                                   weight.double(), eps if eps else torch.finfo(
-                                       torch.float64 if dtype == torch.float64 else
-                                       torch.float32).eps)
+    expected = functional.rms_norm(
+        x.double(),
+        shape[-1:],
+        None if weight is None else weight.double(),
+        eps if eps else torch.finfo(torch.float64 if dtype == torch.float64 else torch.float32).eps,
+    )
     actual = functional.rms_norm(
         x.to("infini"), shape[-1:], None if weight is None else weight.to("infini"), eps
     )
@@ -65,7 +67,7 @@ def test_weight_elsewhere_is_refused_by_name() -> None:
 
 def test_integer_types_are_refused_by_name() -> None:
     x = torch.ones(3, 8, dtype=torch.int32, device="infini")
-    with pytest.raises(NotImplementedError, match="rms_norm.*int32 on infini:0; it has .*float32"):
+    with pytest.raises(NotImplementedError, match=r"rms_norm.*int32 on infini:0; it has .*float32"):
         torch.ops.aten._fused_rms_norm(x, [8], None, 1e-6)
 
 

@@ -24,7 +24,7 @@ def in_child(work):
 """
 
 
-def test_child_of_a_user_is_told_to_spawn(run_child) -> None:  # type: ignore[no-untyped-def]  # fixture
+def test_child_of_a_user_is_told_to_spawn(run_child) -> None:
     run_child(
         FORK
         + """
@@ -57,7 +57,7 @@ assert (x + x).tolist() == [2.0] * 4
     )
 
 
-def test_child_may_start_using_what_the_parent_did_not(run_child) -> None:  # type: ignore[no-untyped-def]  # fixture
+def test_child_may_start_using_what_the_parent_did_not(run_child) -> None:
     run_child(
         FORK
         + """
@@ -69,7 +69,7 @@ assert in_child(lambda: (torch.ones(2, device="infini") + 1).tolist()) == "[2.0,
     )
 
 
-def test_workers_of_a_data_loader_may_fork(run_child) -> None:  # type: ignore[no-untyped-def]  # fixture
+def test_workers_of_a_data_loader_may_fork(run_child) -> None:
     run_child(
         """
 import torch, torch_infini

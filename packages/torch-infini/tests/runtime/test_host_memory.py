@@ -56,7 +56,7 @@ def test_empty_tensors_pin() -> None:
 
 
 def test_infini_tensors_cannot_be_pinned() -> None:
-    with pytest.raises(RuntimeError, match="[Pp]in"):
+    with pytest.raises(RuntimeError, match=r"[Pp]in"):
         torch.ones(3, device="infini").pin_memory("infini")
 
 

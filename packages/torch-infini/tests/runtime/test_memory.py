@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import threading
 
 import pytest
@@ -89,7 +90,7 @@ def test_addresses_are_aligned_and_do_not_overlap() -> None:
     tensors = [torch.empty(n, dtype=torch.uint8, device="infini") for n in range(1, 2000, 13)]
     ranges = sorted((t.data_ptr(), t.data_ptr() + t.numel()) for t in tensors)
     assert all(begin % 64 == 0 for begin, _ in ranges)
-    assert all(end <= begin for (_, end), (begin, _) in zip(ranges, ranges[1:], strict=False))
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(ranges))
 
 
 def test_memory_that_another_stream_uses_is_reused_only_when_that_is_done() -> None:

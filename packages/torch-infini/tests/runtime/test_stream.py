@@ -122,7 +122,7 @@ def test_wait_event_orders_two_streams() -> None:
 
 @pytest.mark.sim
 def test_streams_that_do_not_wait_are_not_ordered() -> None:
-    # The counterpart of the tests above: without a wait the reader is early, so they show something.
+    # The counterpart of the tests above, which would pass here too if nothing were asynchronous.
     producer, consumer = torch.infini.Stream(), torch.infini.Stream()
     x = torch.zeros(64, dtype=torch.int32, device="infini")
     torch.infini.synchronize()

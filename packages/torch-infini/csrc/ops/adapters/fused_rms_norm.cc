@@ -17,32 +17,30 @@ double DefaultEpsilon(c10::ScalarType type) {
 
 }  // namespace
 
-std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(
-    const OperatorInfo& info, const at::Tensor& input,
-    c10::IntArrayRef normalized_shape, const std::optional<at::Tensor>& weight,
-    std::optional<double> eps) {
+std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(const OperatorInfo& info, const at::Tensor& input,
+                                                c10::IntArrayRef normalized_shape,
+                                                const std::optional<at::Tensor>& weight,
+                                                std::optional<double> eps) {
   const auto dims = static_cast<std::int64_t>(normalized_shape.size());
-  TORCH_CHECK(dims >= 1, "rms_norm: expected normalized_shape to have at least "
-              "one dimension, got ", normalized_shape);
-  TORCH_CHECK(
-      input.dim() >= dims &&
-          input.sizes().slice(static_cast<std::size_t>(input.dim() - dims)) ==
-              normalized_shape,
-      "rms_norm: expected the input's last sizes to be ", normalized_shape,
-      ", got an input of shape ", input.sizes());
+  TORCH_CHECK(dims >= 1,
+              "rms_norm: expected normalized_shape to have at least "
+              "one dimension, got ",
+              normalized_shape);
+  TORCH_CHECK(input.dim() >= dims && input.sizes().slice(static_cast<std::size_t>(
+                                         input.dim() - dims)) == normalized_shape,
+              "rms_norm: expected the input's last sizes to be ", normalized_shape,
+              ", got an input of shape ", input.sizes());
   CheckPlace(info, "input", input, input.device());
   CheckType(info, input.scalar_type(), input.device());
   const bool weighted = weight.has_value() && weight->defined();
   if (weighted) {
     CheckPlace(info, "weight", *weight, input.device());
-    TORCH_CHECK(weight->sizes() == normalized_shape,
-                "rms_norm: expected weight of shape ", normalized_shape,
-                ", got ", weight->sizes());
-    TORCH_CHECK_NOT_IMPLEMENTED(
-        weight->scalar_type() == input.scalar_type(), info.overload,
-        ": InfiniOps' `rms_norm` takes a weight of the input's type ",
-        TypeName(input.scalar_type()), ", got ",
-        TypeName(weight->scalar_type()));
+    TORCH_CHECK(weight->sizes() == normalized_shape, "rms_norm: expected weight of shape ",
+                normalized_shape, ", got ", weight->sizes());
+    TORCH_CHECK_NOT_IMPLEMENTED(weight->scalar_type() == input.scalar_type(), info.overload,
+                                ": InfiniOps' `rms_norm` takes a weight of the input's type ",
+                                TypeName(input.scalar_type()), ", got ",
+                                TypeName(weight->scalar_type()));
   }
 
   // InfiniOps normalises one dimension; several become one.
@@ -50,15 +48,14 @@ std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(
     return dims == 1 ? tensor : tensor.contiguous().flatten(-dims, -1);
   };
   const at::Tensor rows = flat(input);
-  const at::Tensor result =
-      at::empty_like(rows, rows.options(), c10::MemoryFormat::Contiguous);
+  const at::Tensor result = at::empty_like(rows, rows.options(), c10::MemoryFormat::Contiguous);
   std::optional<at::Tensor> row_weight;
   if (weighted) row_weight = flat(*weight);
   const Call call(input.device().index());
   WithTorchErrors([&] {
-    infini::ops::RmsNorm::Call(
-        call.context(), call.View(rows), call.View(row_weight),
-        eps.value_or(DefaultEpsilon(input.scalar_type())), call.View(result));
+    infini::ops::RmsNorm::Call(call.context(), call.View(rows), call.View(row_weight),
+                               eps.value_or(DefaultEpsilon(input.scalar_type())),
+                               call.View(result));
   });
   return {dims == 1 ? result : result.view(input.sizes()), at::Tensor()};
 }

@@ -16,10 +16,10 @@ namespace torch_infini::adapters {
 /// Without `eps`, the machine epsilon of the type in which PyTorch accumulates.
 /// The second result, the reciprocal root mean square, is undefined: InfiniOps'
 /// operator does not give it, and only a backward pass would read it.
-std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(
-    const OperatorInfo& info, const at::Tensor& input,
-    c10::IntArrayRef normalized_shape, const std::optional<at::Tensor>& weight,
-    std::optional<double> eps);
+std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(const OperatorInfo& info, const at::Tensor& input,
+                                                c10::IntArrayRef normalized_shape,
+                                                const std::optional<at::Tensor>& weight,
+                                                std::optional<double> eps);
 
 }  // namespace torch_infini::adapters
 
