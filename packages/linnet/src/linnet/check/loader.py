@@ -13,6 +13,7 @@ from linnet.check.packages import (
     find_package,
     library_file,
     package_file,
+    read_lock,
     read_manifest,
 )
 from linnet.source import Diagnostic, Mark, SourceFile, Span, decode
@@ -51,9 +52,12 @@ def load(file: SourceFile, first: Diagnostic | None = None) -> Loaded:
         return Loaded([], loader.errors)
     try:
         package = find_package(file.path) if file.path else None
-        for root in package.dependencies.values() if package else ():
-            if (root / MANIFEST).is_file():
-                read_manifest(root)
+        for source in package.dependencies.values() if package else ():
+            if isinstance(source, Path) and (source / MANIFEST).is_file():
+                read_manifest(source)
+        if package is not None:
+            read_lock(package.root)
+            loader.locked = package.root
     except ManifestError as error:
         loader.errors.append(Diagnostic("E5001", str(error), Mark(file, Span(0, 0))))
         return Loaded([], loader.errors)
@@ -69,6 +73,7 @@ class _Loader:
         self.errors: list[Diagnostic] = []
         self.done: dict[Path, LoadedModule] = {}
         self.open: list[Path] = []
+        self.locked = Path()
 
     def module(
         self,
@@ -127,17 +132,16 @@ class _Loader:
         elif names[0] == "crate":
             path = package_file(package, names[1:])
         elif names[0] in package.dependencies:
-            root = package.dependencies[names[0]]
-            if not root.is_dir():
-                self.errors.append(
-                    Diagnostic("E1202", f"the dependency `{names[0]}` is not at {root}", mark)
-                )
+            try:
+                root = package.folder(names[0], self.locked)
+                has_manifest = (root / MANIFEST).is_file()
+                owner = read_manifest(root) if has_manifest else Package(root, names[0], "0", {})
+            except LookupError as error:
+                self.errors.append(Diagnostic("E1202", str(error.args[0]), mark))
                 return None
-            owner = (
-                read_manifest(root)
-                if (root / MANIFEST).is_file()
-                else Package(root, names[0], "0", {})
-            )
+            except ManifestError as error:
+                self.errors.append(Diagnostic("E5001", str(error), mark))
+                return None
             path = package_file(owner, names[1:])
         else:
             known = ", ".join(["std", "crate", *package.dependencies])

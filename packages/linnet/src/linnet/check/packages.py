@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,7 @@ else:
 
 LANGUAGE = "0.1"
 MANIFEST = "linnet.toml"
+LOCK = "linnet.lock"
 LIBRARY = Path(__file__).parent.parent / "library"
 
 
@@ -21,14 +24,57 @@ class ManifestError(Exception):
 
 
 @dataclass(frozen=True)
+class GitSource:
+    """A repository and what to take of it; `wanted` is `tag`, `branch` or `rev`."""
+
+    url: str
+    wanted: str
+    reference: str
+    subdir: str = ""
+
+    @property
+    def store(self) -> Path:
+        """Where its clone and snapshots are kept."""
+        key = hashlib.sha256(self.url.encode()).hexdigest()[:16]
+        return linnet_home() / "git" / key
+
+    def snapshot(self, commit: str) -> Path:
+        """The folder of the package at a commit."""
+        return self.store / "snapshots" / commit / self.subdir
+
+
+def linnet_home() -> Path:
+    """`$LINNET_HOME`, or `.linnet` in the home directory."""
+    return Path(os.environ.get("LINNET_HOME") or Path.home() / ".linnet")
+
+
+@dataclass(frozen=True)
 class Package:
-    """A package: its folder, name, and the folders of its dependencies."""
+    """A package: its folder, name, and where its dependencies come from."""
 
     root: Path
     name: str
     version: str
-    dependencies: dict[str, Path]
+    dependencies: dict[str, Path | GitSource]
     has_manifest: bool = True
+
+    def folder(self, dependency: str, locked: Path) -> Path:
+        """Where a dependency is on disk; LookupError says why it is not.
+
+        `locked` is the folder of the package that is checked: its lock file pins what its
+        dependencies need as well.
+        """
+        source = self.dependencies[dependency]
+        if isinstance(source, Path):
+            if not source.is_dir():
+                raise LookupError(f"the dependency `{dependency}` is not at {source}")
+            return source
+        commit = read_lock(locked).get(lock_key(source))
+        if commit is None or not source.snapshot(commit).is_dir():
+            raise LookupError(
+                f"the dependency `{dependency}` is not fetched; run `linnet fetch` in {locked}"
+            )
+        return source.snapshot(commit)
 
     @property
     def sources(self) -> Path:
@@ -70,16 +116,51 @@ def read_manifest(root: Path) -> Package:
     return Package(root, package["name"], package["version"], dependencies)
 
 
-def _dependency(root: Path, name: str, entry: object) -> Path:
+def lock_key(source: GitSource) -> tuple[str, str, str]:
+    """What a line of the lock file is about."""
+    return source.url, source.wanted, source.reference
+
+
+def read_lock(root: Path) -> dict[tuple[str, str, str], str]:
+    """Commits that `root/linnet.lock` pins; ManifestError if it is no lock file."""
+    path = root / LOCK
+    if not path.is_file():
+        return {}
+    try:
+        listed = tomllib.loads(path.read_text(encoding="utf-8")).get("git", [])
+        return {(e["url"], e["wanted"], e["reference"]): e["commit"] for e in listed}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ManifestError(
+            f"{LOCK} cannot be read ({error}); remove it and run `linnet fetch`"
+        ) from error
+
+
+def _git_source(name: str, entry: dict[str, object]) -> GitSource:
+    wanted = [key for key in ("tag", "branch", "rev") if key in entry]
+    extra = set(entry) - {"git", "subdir", *wanted}
+    texts = all(isinstance(value, str) and value for value in entry.values())
+    if len(wanted) != 1 or extra or not texts:
+        raise ManifestError(
+            f'{MANIFEST}: dependency {name} needs git = "..." with one of tag, branch, rev, '
+            "and perhaps subdir, all text"
+        )
+    subdir = str(entry.get("subdir", ""))
+    if Path(subdir).is_absolute() or ".." in Path(subdir).parts:
+        raise ManifestError(f"{MANIFEST}: subdir of {name} leaves the repository: {subdir!r}")
+    url, reference = str(entry["git"]), str(entry[wanted[0]])
+    # Git would take such text for an option.
+    if url.startswith("-") or reference.startswith("-"):
+        raise ManifestError(f"{MANIFEST}: dependency {name}: text that starts with `-`")
+    return GitSource(url, wanted[0], reference, subdir)
+
+
+def _dependency(root: Path, name: str, entry: object) -> Path | GitSource:
     if not isinstance(entry, dict):
         raise ManifestError(f'{MANIFEST}: dependency {name} needs {{ path = "..." }}')
     if isinstance(entry.get("path"), str) and set(entry) == {"path"}:
         return (root / str(entry["path"])).resolve()
     if "git" in entry:
-        raise ManifestError(
-            f"{MANIFEST}: dependency {name} comes from git, which this version does not fetch; "
-            'clone it and write { path = "..." }'
-        )
+        return _git_source(name, entry)
     raise ManifestError(f'{MANIFEST}: dependency {name} needs {{ path = "..." }}')
 
 
