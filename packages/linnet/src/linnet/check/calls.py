@@ -14,8 +14,8 @@ from linnet.check.definitions import (
     KernelDef,
     StructDef,
 )
-from linnet.check.expressions import arguments_of
 from linnet.check.inference import Unifier
+from linnet.check.members import arguments_of
 from linnet.check.operators import OperatorChecker
 from linnet.check.records import FunctionCall, StructCall
 from linnet.check.sizes import PRELUDE

@@ -25,7 +25,6 @@ from linnet.check.definitions import (
 from linnet.check.loader import LoadedModule
 from linnet.check.records import Records
 from linnet.check.session import Session
-from linnet.check.sizes import SizeResolver
 from linnet.check.types import (
     CLASSES,
     ERROR,
@@ -37,6 +36,7 @@ from linnet.check.types import (
     Tensor,
     Type,
 )
+from linnet.check.written import TypeResolver
 from linnet.shapes import Atom, Constraint, Facts, Pack
 from linnet.source import Mark, Span
 from linnet.syntax import tree
@@ -84,7 +84,7 @@ def resolve(definition: Definition, at: Mark, session: Session) -> None:
     definition.state = "done"
 
 
-class Declarer(SizeResolver):
+class Declarer(TypeResolver):
     """Declares and completes definitions of one module."""
 
     # Names

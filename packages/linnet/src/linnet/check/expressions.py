@@ -17,9 +17,9 @@ from linnet.check.definitions import (
     ModuleScope,
     StructDef,
 )
-from linnet.check.records import IndexVar, Local, MemberUse, VariantUse
+from linnet.check.records import IndexVar, Local, MemberUse
 from linnet.check.session import Session
-from linnet.check.sizes import PRELUDE, PROTECTED, SizeResolver
+from linnet.check.sizes import PRELUDE, PROTECTED
 from linnet.check.types import (
     BOOL,
     ERROR,
@@ -34,8 +34,6 @@ from linnet.check.types import (
     NoneType,
     OptionalType,
     Scalar,
-    StructType,
-    Substitution,
     Tensor,
     TupleType,
     Type,
@@ -43,8 +41,8 @@ from linnet.check.types import (
     contains_literal,
     every,
 )
+from linnet.check.written import TypeResolver
 from linnet.shapes import Atom, Poly, number, of
-from linnet.source import clip
 from linnet.syntax import tree
 
 
@@ -60,7 +58,7 @@ class IndexFrame:
         return next((i for i in reversed(self.indices) if i.name == name), None)
 
 
-class ExpressionChecker(SizeResolver):
+class ExpressionChecker(TypeResolver):
     """Infers types of expressions and records what names and calls mean."""
 
     def __init__(self, session: Session, module: ModuleScope) -> None:
@@ -392,123 +390,12 @@ class ExpressionChecker(SizeResolver):
             return False
         return found is not ERROR
 
-    # Members
-
     def infer_field(self, expr: tree.Field, expected: Type | None) -> Type:
-        """`module.item`, `Enum.Variant`, `struct.field`, `block.member`."""
-        name = expr.name.text
-        enum = self.enum_named(expr.base)
-        if enum is not None:
-            return self.variant(enum, expr)
-        with_frame, self.frame = self.frame, None
-        if with_frame is not None:
-            self.hidden_frames.append(with_frame)
-        base = self.infer(expr.base)
-        if with_frame is not None:
-            self.hidden_frames.pop()
-            self.frame = with_frame
-        if isinstance(base, ModuleType):
-            return self.element_only(expr, self.module_value(base, expr))
-        if isinstance(base, StructType):
-            field = base.definition.fields.get(name)
-            if field is None:
-                self.no_member(expr, base, list(base.definition.fields))
-                return ERROR
-            return self.element_only(expr, arguments_of(base).type(field))
-        if isinstance(base, BlockType):
-            member = base.definition.members.get(name)
-            if member is None:
-                self.no_member(expr, base, list(base.definition.members))
-                return ERROR
-            member.used = True
-            return self.element_only(expr, arguments_of(base).type(member.type))
-        if base is not ERROR:
-            helps: tuple[str, ...] = ()
-            if isinstance(base, OptionalType):
-                helps = ("it may be absent: `match` on it first",)
-            elif isinstance(base, ArrayType):
-                helps = ("name one of its blocks: `blocks[0]`, or walk it with `static for`",)
-            self.error(
-                "E2107", f"{base} has no member `{clip(name)}`", expr.name, "none", helps=helps
-            )
-        return ERROR
-
-    def no_member(self, expr: tree.Field, base: Type, names: list[str]) -> None:
-        """E2107 with the members there are."""
-        has = f"it has: {', '.join(names)}" if names else "it has none"
-        self.error(
-            "E2107",
-            f"{base} has no member `{clip(expr.name.text)}`",
-            expr.name,
-            "none",
-            helps=(has,),
-        )
-
-    def enum_named(self, base: tree.Expr) -> EnumDef | None:
-        """The enum that a base expression names, if it does."""
-        if isinstance(base, tree.Name):
-            if self.local(base.text) or base.text in self.generics:
-                return None
-            if self.block is not None and base.text in self.block.members:
-                return None
-            found = self.item(base.text)
-            target = found.target if isinstance(found, ImportedItem) else found
-            if isinstance(target, EnumDef):
-                self.definition(base.text, base)
-                return target
-        if isinstance(base, tree.Field) and isinstance(base.base, tree.Name):
-            module = self.item(base.base.text)
-            if isinstance(module, ImportedModule):
-                item = module.scope.names.get(base.name.text)
-                if isinstance(item, EnumDef) and item.public:
-                    module.used = True
-                    return item
-        return None
-
-    def variant(self, enum: EnumDef, expr: tree.Field) -> Type:
-        """`Enum.Variant`."""
-        name = expr.name.text
-        if name not in enum.variants:
-            self.error(
-                "E2107",
-                f"enum `{enum.name}` has no variant `{clip(name)}`",
-                expr.name,
-                "none",
-                helps=(f"it has: {', '.join(enum.variants)}",),
-            )
-            return ERROR
-        self.records.names[expr] = VariantUse(enum, enum.variants.index(name))
-        return EnumType(enum)
-
-    def module_value(self, base: ModuleType, expr: tree.Field) -> Type:
-        """`module.item` as a value."""
-        found = base.module.names.get(expr.name.text)
-        if not isinstance(found, Definition):
-            self.error(
-                "E1201",
-                f"module `{base.module.name}` has no item `{clip(expr.name.text)}`",
-                expr.name,
-                "unknown",
-            )
-            return ERROR
-        if not found.public:
-            self.error(
-                "E1203", f"`{found.name}` is private to `{base.module.name}`", expr.name, "private"
-            )
-            return ERROR
-        self.session.resolve(found, self.mark(expr.name))
-        return self.definition_value(found, expr)
+        """`base.name`."""
+        raise NotImplementedError
 
 
 def integer_literal(value: int) -> CompileInt:
     """The type of an integer literal."""
     size = number(value)
     return CompileInt(size, value if size.invalid else None)
-
-
-def arguments_of(t: StructType | BlockType) -> Substitution:
-    """The generics of a struct or block type, bound."""
-    found = Substitution()
-    for param, value in zip(t.definition.generics, t.arguments, strict=True):
-        found.bind(param.key, value)
-    return found

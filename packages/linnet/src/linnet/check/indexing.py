@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from linnet.check.expressions import IndexFrame
 from linnet.check.operators import dtype_of, is_literal, shaped
-from linnet.check.prelude import PreludeChecker
 from linnet.check.records import Access, IndexPart, IndexVar, SlicePart
+from linnet.check.tensors import PreludeChecker
 from linnet.check.types import (
     ERROR,
     I64,

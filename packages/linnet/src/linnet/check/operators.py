@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linnet.check.agreement import literal_problem
-from linnet.check.expressions import ExpressionChecker
+from linnet.check.members import MemberChecker
 from linnet.check.types import (
     BOOL,
     ERROR,
@@ -84,7 +84,7 @@ def broadcast(left: Dims, right: Dims, facts: Facts) -> Dims | Clash:
     return tuple(reversed(found))
 
 
-class OperatorChecker(ExpressionChecker):
+class OperatorChecker(MemberChecker):
     """Types of unary and binary operators."""
 
     def operand(self, expr: tree.Expr, found: Type, operator: str) -> bool:
