@@ -11,6 +11,10 @@ sim = pytest.importorskip("infini.rt.sim", reason="the Python package of InfiniR
 
 pytestmark = pytest.mark.sim
 
+# Operators of InfiniOps translate addresses for their host tasks, and ask InfiniRT's own tables for
+# the thread's device and the stream's. Nothing here reaches a device but the task itself.
+PER_OPERATOR = {"launch_host", "task_pointer", "get_device", "stream_device"}
+
 
 @pytest.fixture(autouse=True)
 def _no_faults_are_left() -> Iterator[None]:
@@ -40,18 +44,22 @@ def test_steady_state_queues_work_and_asks_the_runtime_nothing() -> None:
 
     step()
     counted = calls(lambda: [step() for _ in range(50)])
-    # Operators translate device addresses for their host tasks; nothing else is asked.
-    assert set(counted) <= {"launch_host", "task_pointer"}, counted
+    assert set(counted) <= PER_OPERATOR, counted
     assert counted["launch_host"] == 150
+    assert counted.get("get_device", 0) <= 150  # torch-infini itself adds none
 
 
 def test_a_number_as_operand_does_not_wait_for_the_device() -> None:
     x = torch.ones(16, device="infini")
-    x + 1.5
-    torch.infini.synchronize()
+    for _ in range(2):  # fills the caches of pinned blocks and events
+        for _ in range(20):
+            x + 1.5
+        torch.infini.synchronize()
     counted = calls(lambda: [x + 1.5 for _ in range(20)])
-    assert not {"stream_synchronize", "device_synchronize", "event_synchronize"} & set(counted)
-    assert not {"get_device", "device_count", "malloc"} & set(counted), counted
+    # Its pinned block comes back when its event is done.
+    upload = {"memcpy_async", "event_record", "event_query"}
+    assert set(counted) <= PER_OPERATOR | upload, counted
+    assert counted["memcpy_async"] == 20
 
 
 def test_streams_and_guards_in_steady_state_ask_nothing() -> None:
@@ -66,22 +74,19 @@ def test_streams_and_guards_in_steady_state_ask_nothing() -> None:
 
     step()
     counted = calls(lambda: [step() for _ in range(20)])
-    assert set(counted) <= {"launch_host", "task_pointer", "set_current_stream"}, counted
+    assert set(counted) <= PER_OPERATOR | {"set_current_stream"}, counted
 
 
-@pytest.mark.parametrize("point", ["malloc:1", "malloc:1,malloc:2"])
-def test_failed_allocation_flushes_the_cache_and_tries_again(point: str) -> None:
+def test_failed_allocation_flushes_the_cache_and_tries_again() -> None:
     torch.infini.empty_cache()
     torch.empty(64 << 20, dtype=torch.uint8, device="infini")  # cached: something to flush
-    retries = torch.infini.memory_stats()["num_alloc_retries"]
-    sim.set_fault_plan(point)
-    big = (200 << 20,)
-    if point == "malloc:1":
-        assert torch.empty(big, dtype=torch.uint8, device="infini").numel() == big[0]
-    else:
-        with pytest.raises(torch.OutOfMemoryError, match="infini out of memory: tried to allocate"):
-            torch.empty(big, dtype=torch.uint8, device="infini")
-    assert torch.infini.memory_stats()["num_alloc_retries"] == retries + 1
+    before = torch.infini.memory_stats()
+    sim.set_fault_plan("malloc:1")
+    assert torch.empty(200 << 20, dtype=torch.uint8, device="infini").numel() == 200 << 20
+    after = torch.infini.memory_stats()
+    assert after["num_alloc_retries"] == before["num_alloc_retries"] + 1
+    assert after["num_device_free"] > before["num_device_free"]
+    assert after["num_ooms"] == before["num_ooms"]
 
 
 @pytest.mark.parametrize(
