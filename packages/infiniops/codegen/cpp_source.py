@@ -284,9 +284,8 @@ def _append(shape: Shape, target: str, operator: Operator) -> str:
     if shape.broadcast:
         by_name = {tensor.name: tensor for tensor in operator.inputs}
         views = ", ".join(_view(by_name[name]) for name in shape.broadcast)
-        return (
-            f"{target} = internal::BroadcastSizes({operator.class_name}::kOperator, {{{views}}});"
-        )
+        operator_name = f"{operator.class_name}::kOperator"
+        return f"internal::AppendBroadcast({operator_name}, {{{views}}}, &{target});"
     lines: list[str] = []
     for item in shape.items:
         match item:

@@ -96,22 +96,20 @@ void CheckShape(const char* op, NamedView argument, const Sizes& expected, const
   if (!fits) ThrowShape(op, argument, wanted, rule);
 }
 
-Sizes BroadcastSizes(const char* op, std::initializer_list<NamedView> arguments) {
+void AppendBroadcast(const char* op, std::initializer_list<NamedView> arguments, Sizes* result) {
   const auto first = arguments.begin()->view->shape();
   bool alike = true;
   for (const NamedView& argument : arguments) {
     alike &= std::ranges::equal(first, argument.view->shape());
   }
   if (alike) {
-    Sizes same;
-    for (const std::int64_t size : first) same.Append(size);
-    return same;
+    for (const std::int64_t size : first) result->Append(size);
+    return;
   }
   std::size_t rank = 0;
   for (const NamedView& argument : arguments) {
     rank = std::max(rank, argument.view->shape().size());
   }
-  Sizes result;
   for (std::size_t dim = 0; dim < rank; ++dim) {
     std::int64_t size = 1;
     const NamedView* chosen = nullptr;  // who says that the size is not 1
@@ -130,9 +128,8 @@ Sizes BroadcastSizes(const char* op, std::initializer_list<NamedView> arguments)
       size = own;
       chosen = &argument;
     }
-    result.Append(size);
+    result->Append(size);
   }
-  return result;
 }
 
 void CheckOutput(const char* op, NamedView output) {

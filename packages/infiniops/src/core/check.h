@@ -91,9 +91,9 @@ inline void CheckRank(const char* op, NamedView argument, int least, int greates
 /// declaration's text.
 void CheckShape(const char* op, NamedView argument, const Sizes& expected, const char* rule);
 
-/// Returns the shape that `arguments` broadcast to: sizes are compared from the
-/// last dimension backwards and must be equal or 1.
-Sizes BroadcastSizes(const char* op, std::initializer_list<NamedView> arguments);
+/// Appends the shape that `arguments` broadcast to: sizes are compared from the last dimension
+/// backwards and must be equal or 1.
+void AppendBroadcast(const char* op, std::initializer_list<NamedView> arguments, Sizes* result);
 
 /// Different indices of an output must not share an address.
 void CheckOutput(const char* op, NamedView output);

@@ -107,21 +107,17 @@ class TorchFlag {
 
 }  // namespace
 
-const TypeRecord& RecordOf(PyTypeObject* type) {
+const TypeRecord& FindRecord(PyTypeObject* type) {
   // Guarded by the GIL. Types are kept alive so that an address stays theirs.
   static auto& records = *new std::unordered_map<PyTypeObject*, TypeRecord>();
-  static PyTypeObject* last_type = nullptr;
-  static const TypeRecord* last_record = nullptr;
-  if (type == last_type) return *last_record;
   auto found = records.find(type);
   if (found == records.end()) {
     const TypeRecord record = MakeRecord(type);
     Py_INCREF(type);
     found = records.emplace(type, record).first;
   }
-  last_type = type;
-  last_record = &found->second;
-  return *last_record;
+  last_type = {type, &found->second};
+  return found->second;
 }
 
 bool TorchIsNegative(nb::handle tensor) {

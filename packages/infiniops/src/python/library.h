@@ -30,8 +30,20 @@ struct TypeRecord {
   bool is_torch_wrapper = false;
 };
 
+/// The type that was read last, and its record; guarded by the GIL.
+struct LastType {
+  PyTypeObject* type = nullptr;
+  const TypeRecord* record = nullptr;
+};
+inline LastType last_type;
+
+/// Returns the record of `type` from the table of all types, and remembers it as the last.
+const TypeRecord& FindRecord(PyTypeObject* type);
+
 /// Returns the record of `type`.
-const TypeRecord& RecordOf(PyTypeObject* type);
+inline const TypeRecord& RecordOf(PyTypeObject* type) {
+  return type == last_type.type ? *last_type.record : FindRecord(type);
+}
 
 /// Lazy bits and autograd state of a torch tensor, read without its Python
 /// layer where that is possible.
