@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,14 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     site.mkdir()
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setattr(discovery_module, "_found", None)
+    added: set[str] = set()
+
+    def added_points(group: str) -> list[EntryPoint]:
+        """The entry points of this test, without those that are really installed."""
+        points = entry_points(group=group)
+        return [point for point in points if point.dist and point.dist.name in added]
+
+    monkeypatch.setattr(discovery_module, "entry_points", added_points)
 
     def add(
         name: str,
@@ -44,6 +53,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
         version: str = "1.0",
         folder: Path = site,
     ) -> None:
+        added.add(name)
         module = f"plugin_{name}_{tmp_path.name}".replace("-", "_")
         folder.mkdir(exist_ok=True)
         if code is not None:

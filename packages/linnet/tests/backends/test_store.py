@@ -29,6 +29,14 @@ def entries(path: Path) -> dict[str, Any]:
     return found
 
 
+def keep(path: Path, *keys: str) -> BenchmarkStore:
+    """A store that was opened, and then given a time for each key, one after another."""
+    store = BenchmarkStore(path)
+    for key in keys:
+        store.put({key: Timing(1.0, 2.0)})
+    return store
+
+
 def test_times_are_there_in_the_next_process(linnet_home: Path) -> None:
     BenchmarkStore().put({"key": Timing(1e-6, 3e-6)})
     assert BenchmarkStore().get("key") == Timing(1e-6, 3e-6)
@@ -59,9 +67,7 @@ def test_home_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_broken_file_is_set_aside_with_one_warning(tmp_path: Path, content: str | bytes) -> None:
     path = written(tmp_path / "benchmarks.json", content)
     with pytest.warns(BenchmarkWarning, match="benchmarks.json") as caught:
-        store = BenchmarkStore(path)
-        store.put({"key": Timing(1.0, 2.0)})
-        store.put({"more": Timing(1.0, 2.0)})
+        keep(path, "key", "more")
     assert len(caught) == 1
     assert set(entries(path)) == {"key", "more"}
     aside = tmp_path / "benchmarks.json.corrupt"
@@ -91,11 +97,10 @@ def test_a_file_too_large_is_set_aside(tmp_path: Path, monkeypatch: pytest.Monke
 def test_entries_that_are_no_times_are_dropped_and_the_others_kept(
     tmp_path: Path, bad: Any
 ) -> None:
-    document = {"version": 1, "entries": {**GOOD["entries"], "bad": bad}}  # type: ignore[dict-item]
+    document = {"version": 1, "entries": {**GOOD["entries"], "bad": bad}}
     path = written(tmp_path / "benchmarks.json", json.dumps(document))
     with pytest.warns(BenchmarkWarning, match="1 entries that are no times") as caught:
-        store = BenchmarkStore(path)
-        store.put({"key": Timing(1.0, 2.0)})
+        store = keep(path, "key")
     assert len(caught) == 1
     assert store.get("kept") == Timing(1e-6, 2e-6)
     assert set(entries(path)) == {"kept", "key"}
@@ -105,8 +110,7 @@ def test_the_file_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
     content = '{"version": 2, "entries": {}}'
     path = written(tmp_path / "benchmarks.json", content)
     with pytest.warns(BenchmarkWarning, match="later version 2") as caught:
-        store = BenchmarkStore(path)
-        store.put({"key": Timing(1.0, 2.0)})
+        store = keep(path, "key")
     assert len(caught) == 1
     assert store.get("key") == Timing(1.0, 2.0)
     assert path.read_text() == content
@@ -115,9 +119,7 @@ def test_the_file_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
 def test_a_home_that_cannot_be_made_keeps_times_in_memory(tmp_path: Path) -> None:
     path = written(tmp_path / "file", "") / "benchmarks.json"
     with pytest.warns(BenchmarkWarning, match="kept in this process only") as caught:
-        store = BenchmarkStore(path)
-        store.put({"key": Timing(1.0, 2.0)})
-        store.put({"more": Timing(1.0, 2.0)})
+        store = keep(path, "key", "more")
     assert len(caught) == 1
     assert store.get("key") == Timing(1.0, 2.0)
 

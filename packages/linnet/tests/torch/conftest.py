@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
-# Helpers have a folder of their own, which mypy's search path names too.
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
 
 # The front end needs no PyTorch, and its tests run without it.
 collect_ignore_glob = [] if find_spec("torch") else ["*"]

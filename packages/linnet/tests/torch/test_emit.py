@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers_torch import model_of, random_weights
+from linnet_helpers.runtime import model_of, random_weights
 from torch import nn
 
 from linnet.backends.testing import GraphBuilder, two_layer_graph

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from interpreter import run as run_numpy
+from linnet_helpers.interpreter import run as run_numpy
 from torch import Tensor
 
 from linnet.backends.testing import GraphBuilder

@@ -25,7 +25,7 @@ def example(dtype: str = "f32", **options: object) -> tuple[LinnetModule, dict[s
         for entry in declared
         if not entry.optional
     }
-    return load(EXAMPLE, generics=generics, weights=weights, **options), weights  # type: ignore[arg-type]
+    return load(EXAMPLE, generics=generics, weights=weights, **options), weights
 
 
 def by_hand(weights: dict[str, Tensor], x: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers_torch import model_of, random_weights
+from linnet_helpers.runtime import model_of, random_weights
 
 from linnet.backends.testing import GraphBuilder, two_layer_graph
 from linnet.graph import Graph
@@ -129,7 +129,7 @@ def test_a_wrong_input_is_named_before_anything_runs(
 ) -> None:
     model = model_of(two_layer_graph())
     with pytest.raises(error, match=f"entry forward: .*{text}"):
-        model.run_entry("forward", inputs)  # type: ignore[arg-type]
+        model.run_entry("forward", inputs)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class BenchmarkWarning(UserWarning):
     """The file of measured times could not be used as it is."""
 
 
-class _Unreadable(Exception):
+class _UnreadableError(Exception):
     """The file's content is no file of measured times; the text says why."""
 
 
@@ -59,7 +59,7 @@ class BenchmarkStore:
         # Reading needs no lock, since a write replaces the file as a whole.
         try:
             self._times = self._read()
-        except _Unreadable:
+        except _UnreadableError:
             with self._locked() as held:
                 self._times = self._read_or_set_aside() if held else {}
 
@@ -121,14 +121,14 @@ class BenchmarkStore:
         """What the file holds; called with the lock held."""
         try:
             return self._read()
-        except _Unreadable as error:
+        except _UnreadableError as error:
             self._set_aside(str(error))
             return {}
 
     def _read(self) -> dict[str, Timing]:
         try:
             if self.path.stat().st_size > MAX_BYTES:
-                raise _Unreadable(f"is larger than {MAX_BYTES // 2**20} MiB")
+                raise _UnreadableError(f"is larger than {MAX_BYTES // 2**20} MiB")
             text = self.path.read_bytes()
         except FileNotFoundError:
             return {}
@@ -138,15 +138,15 @@ class BenchmarkStore:
         try:
             document = json.loads(text.decode("utf-8"))
         except (ValueError, RecursionError) as error:
-            raise _Unreadable(f"is not JSON ({error})") from error
+            raise _UnreadableError(f"is not JSON ({error})") from error
         if not isinstance(document, dict) or not isinstance(document.get("entries"), dict):
-            raise _Unreadable("is no file of measured times")
+            raise _UnreadableError("is no file of measured times")
         version = document.get("version")
         if isinstance(version, int) and version > VERSION:
             self._memory_only(f"has the later version {version}, of another Linnet, and is kept")
             return {}
         if version != VERSION:
-            raise _Unreadable(f"has the unknown version {version!r}")
+            raise _UnreadableError(f"has the unknown version {version!r}")
         return self._entries(document["entries"])
 
     def _entries(self, entries: Mapping[str, Any]) -> dict[str, Timing]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers_torch import ListRecorder, ListReplay, Reference, model_of
+from linnet_helpers.runtime import ListRecorder, ListReplay, Reference, model_of
 from torch import Tensor
 
 from linnet.backends import Region, Target

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers_torch import Reference, model_of
+from linnet_helpers.runtime import Reference, model_of
 from torch import Tensor
 
 from linnet.backends import Options, Region, Target
@@ -86,7 +86,7 @@ def test_a_back_end_that_fails_is_a_finding(change: Any, error: str) -> None:
 
 def test_refused_regions_are_findings_too() -> None:
     backend = Reference()
-    backend.match = lambda graph, target: [Region.of(graph, 0, 99)]  # type: ignore[method-assign]
+    backend.match = lambda graph, target: [Region.of(graph, 0, 99)]
     model = model_of(two_layer_graph())
     (found,) = model.conform("forward", [torch.ones(3, 8)], backend)
     assert not found.passed
@@ -95,7 +95,7 @@ def test_refused_regions_are_findings_too() -> None:
 
 def test_a_back_end_that_declines_the_device_has_no_findings() -> None:
     backend = Reference()
-    backend.probe = lambda target: None  # type: ignore[method-assign]
+    backend.probe = lambda target: None
     assert model_of(two_layer_graph()).conform("forward", [torch.ones(3, 8)], backend) == []
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers_torch import Reference
+from linnet_helpers.runtime import Reference
 from torch import Tensor
 
 from linnet.torch import LinnetModule, load, read_program

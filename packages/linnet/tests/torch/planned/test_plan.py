@@ -1,14 +1,14 @@
-"""Plans: what back ends offer, what is chosen, and how a plan runs."""
+"""Plans: what is measured and chosen, and how a plan runs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
-from helpers_torch import Reference, model_of
+from linnet_helpers.runtime import Reference, close, inputs, model_of
 from torch import Tensor
 
 from linnet.backends import (
@@ -26,14 +26,6 @@ from linnet.graph import Graph
 from linnet.torch import LinnetModule, load
 from linnet.torch.planned import planner as planner_module
 from linnet.torch.planned.items import RegionItem
-
-
-def close(one: Tensor, other: Tensor) -> bool:
-    return torch.allclose(one, other, rtol=1e-5, atol=1e-5)
-
-
-def inputs(rows: int = 3) -> list[Tensor]:
-    return [torch.randn(rows, 8, generator=torch.Generator().manual_seed(rows))]
 
 
 def times(monkeypatch: pytest.MonkeyPatch, *pairs: tuple[float, float]) -> list[int]:
@@ -280,127 +272,6 @@ def test_all_installed_back_ends_take_part_when_none_are_named(
     model = model_of(two_layer_graph())
     plan = model.plan_for("forward", inputs(), measure=False)
     assert {item.backend.name for item in plan.regions} == {"installed"}
-
-
-Change = Callable[[Reference], None]
-
-
-def broken(method: str, value: Any) -> Change:
-    def change(backend: Reference) -> None:
-        def raise_or_return(*args: Any) -> Any:
-            if isinstance(value, Exception):
-                raise value
-            return value
-
-        setattr(backend, method, raise_or_return)
-
-    return change
-
-
-def regions(make: Callable[[Graph], Any]) -> Change:
-    def change(backend: Reference) -> None:
-        match = backend.match
-        backend.match = lambda graph, target: [*match(graph, target), make(graph)]  # type: ignore[method-assign]
-
-    return change
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (broken("probe", RuntimeError("no driver")), "RuntimeError: no driver"),
-        (broken("probe", True), "probe returned an object of type bool"),
-        (broken("probe", None), "declines cpu"),
-        (broken("match", RuntimeError("lost")), "RuntimeError: lost"),
-        (broken("match", 7), "'int' object is not iterable"),
-        (broken("compile", RuntimeError("no kernel")), "compile failed: RuntimeError: no kernel"),
-        (broken("compile", None), "compile returned None, which has no method prepare"),
-        (broken("recorder", RuntimeError("full")), None),
-        (regions(lambda graph: "a text"), "match returned an object of type str, not a Region"),
-        (regions(lambda graph: Region.of(graph, 5, 99)), "names step 26"),
-        (regions(lambda graph: Region.of(graph, 3, 3)), "the region has no steps"),
-        (regions(lambda graph: Region.of_steps(graph, [0, 0])), "overlaps itself"),
-        (regions(lambda graph: Region.of_steps(graph, [0, 12])), "is not convex"),
-        (regions(lambda graph: Region.of(two_layer_graph(), 0, 1)), "region of another graph"),
-    ],
-)
-def test_a_faulty_back_end_is_named_and_the_plan_goes_on(
-    change: Change, reason: str | None
-) -> None:
-    faulty, good = Reference("faulty"), Reference("good")
-    change(faulty)
-    model = model_of(two_layer_graph())
-    plan = model.plan_for("forward", inputs(), backends=[faulty, good])
-    (made,) = plan.run(inputs(), model.context_for(plan))
-    assert close(made, model.run_entry("forward", inputs(), compile=False))
-    if reason is not None:
-        named = [r for r in plan.refusals if r.backend == "faulty" and reason in r.reason]
-        assert named, plan.refusals
-        assert reason in str(plan.report()).replace("\n", " ") or len(reason) > 60
-
-
-@pytest.mark.parametrize(
-    ("contract", "reason"),
-    [(2, "contract version 2"), (None, "contract version None")],
-)
-def test_a_back_end_of_another_contract_never_runs(contract: Any, reason: str) -> None:
-    other = Reference("other")
-    other.contract = contract
-    model = model_of(two_layer_graph())
-    plan = model.plan_for("forward", inputs(), backends=[other], measure=False)
-    assert plan.regions == ()
-    assert reason in plan.refusals[0].reason
-    assert other.compiled == []
-
-
-def test_two_back_ends_of_one_name_cannot_both_run() -> None:
-    model = model_of(two_layer_graph())
-    plan = model.plan_for("forward", inputs(), backends=[Reference(), Reference()], measure=False)
-    assert "two back ends are called 'reference'" in plan.refusals[0].reason
-
-
-class Bad(Reference):
-    """Its executables misbehave when they run."""
-
-    def __init__(self, run: Callable[[Any], Any]) -> None:
-        super().__init__("bad", records=False)
-        self.run = run
-
-    def compile(self, region: Region, target: Target, options: Options) -> Any:
-        executable: Any = super().compile(region, target, options)
-        original = executable.execute
-        executable.execute = lambda i, o, c: self.run(original(i, o, c))
-        return executable
-
-
-def fail(outputs: Any) -> Any:
-    raise RuntimeError("out of luck")
-
-
-@pytest.mark.parametrize(
-    ("run", "reason"),
-    [
-        (fail, "out of luck"),
-        (lambda outputs: [], "execute returned 0 outputs, not 1"),
-        (lambda outputs: [outputs[0].double()], r"execute returned f64\[3, "),
-        (lambda outputs: [outputs[0][:1]], r"execute returned f32\[1, "),
-        (lambda outputs: ["text"], "execute returned a str, not a tensor"),
-        (lambda outputs: [outputs[0].to("meta")], "execute returned a tensor on meta, not cpu"),
-        (lambda outputs: None, "'NoneType' object is not iterable"),
-    ],
-)
-def test_an_executable_that_fails_is_refused_when_timed_and_named_when_run(
-    run: Callable[[Any], Any], reason: str
-) -> None:
-    model = model_of(two_layer_graph())
-    measured = model.plan_for("forward", inputs(), backends=[Bad(run)])
-    assert measured.regions == ()
-    plain = reason.replace("\\", "")
-    assert any("failed when it was timed" in r.reason for r in measured.refusals)
-    assert any(plain in r.reason for r in measured.refusals)
-    plan = model.plan_for("forward", inputs(), backends=[Bad(run)], measure=False)
-    with pytest.raises(Exception, match=rf"forward: back end bad, .*linnet:.*{reason}"):
-        plan.run(inputs(), model.context_for(plan))
 
 
 def test_a_region_that_fails_to_compile_late_frees_its_place() -> None:

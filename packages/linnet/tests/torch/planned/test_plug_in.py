@@ -24,10 +24,10 @@ graph = two_layer_graph(rows=2, width=4, hidden=6)
 weights = {p.path: torch.randn(p.shape) for p in graph.parameters}
 model = load_program(GraphProgram([graph]), weights=weights)
 x = torch.randn(2, 4)
-plan = model.plan_for("forward", [x], measure=sys.argv[1] == "measure")
+ours = [b for b in available() if b.name == "my-linear"]
+plan = model.plan_for("forward", [x], ours, measure=sys.argv[1] == "measure")
 (made,) = plan.run([x], model.context_for(plan))
 expected = model.run_entry("forward", [x], compile=False)
-ours = [b for b in available() if b.name == "my-linear"]
 print(json.dumps({
     "mine": len([i for i in plan.regions if i.backend.name == "my-linear"]),
     "refused": len([r for r in plan.refusals if r.backend == "my-linear"]),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers_torch import Reference, model_of
+from linnet_helpers.runtime import Reference, model_of
 from torch import Tensor
 
 from linnet.backends import Context, ExecutableMeta, Options, Region, Target

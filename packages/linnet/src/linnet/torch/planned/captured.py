@@ -81,6 +81,7 @@ class Captured:
         self._lock = threading.Lock()
 
     def __call__(self, inputs: Inputs) -> list[Tensor]:
+        """Runs one step on `inputs`, a list or a mapping by name; returns its flat results."""
         with self._lock, torch.no_grad():
             self._calls += 1
             if self._calls == 1:

@@ -61,9 +61,8 @@ def _copy(tensor: Tensor) -> Tensor:
 def _sample(runs: Sequence[Run], count: int, first: int, device: torch.device) -> float:
     """Seconds of one call, the mean of `count` in a row."""
     if device.type == "cuda":
-        # torch annotates no constructor of events.
-        begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]  # torch's is not
+        end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]  # torch's is not
         begin.record()
         for n in range(count):
             runs[(first + n) % len(runs)]()

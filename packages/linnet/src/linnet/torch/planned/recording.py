@@ -47,7 +47,7 @@ class Recording:
     reasons: Mapping[int, str]
 
 
-class _Failure(Exception):
+class _RecordingError(Exception):
     """Items that cannot be recorded, and why."""
 
     def __init__(self, positions: Sequence[int], reason: str) -> None:
@@ -69,7 +69,7 @@ def record(engine: Engine, target: Target, context: PlanContext) -> Recording:
     while True:
         try:
             return _Attempt(engine, target, context, reasons).recording()
-        except _Failure as failure:
+        except _RecordingError as failure:
             where = engine.items[failure.positions[0]].where()
             warnings.warn(f"{where}: {failure.reason}", RecordingWarning, stacklevel=2)
             reasons.update(dict.fromkeys(failure.positions, failure.reason))
@@ -218,7 +218,7 @@ class _Attempt:
         items = [item for n in positions if isinstance(item := self.items[n], RegionItem)]
         recorder = make_recorder(items[0].backend, self.target)
         if isinstance(recorder, str):
-            raise _Failure(positions, recorder)
+            raise _RecordingError(positions, recorder)
         done = 0
         try:
             with recorder.recording():
@@ -227,13 +227,13 @@ class _Attempt:
                     done += 1
         except Exception as error:
             failed = positions[done : done + 1] or positions
-            raise _Failure(failed, f"recording failed: {describe_failure(error)}") from error
+            raise _RecordingError(failed, f"recording failed: {describe_failure(error)}") from error
         try:
             replay = recorder.finish()
             if not (callable(getattr(replay, "run", None)) and isinstance(replay.calls, int)):
                 raise TypeError(f"finish returned a {type(replay).__name__}, which is no replay")
         except Exception as error:
-            raise _Failure(positions, f"finish failed: {describe_failure(error)}") from error
+            raise _RecordingError(positions, f"finish failed: {describe_failure(error)}") from error
         return Part(tuple(items), replay)
 
     def record_item(self, item: RegionItem, tensors: Mapping[int, Tensor]) -> None:

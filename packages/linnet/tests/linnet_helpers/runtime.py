@@ -29,6 +29,15 @@ def model_of(graph: Graph, **options: Any) -> LinnetModule:
     return load_program(GraphProgram([graph]), weights=random_weights(graph), **options)
 
 
+def close(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def inputs(rows: int = 3) -> list[Tensor]:
+    """Inputs of `two_layer_graph`, the same each time."""
+    return [torch.randn(rows, 8, generator=torch.Generator().manual_seed(rows))]
+
+
 TAKEN = ("std.nn.linear::linear", "std.nn.norm::rms_norm")
 
 
