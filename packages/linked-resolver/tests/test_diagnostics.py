@@ -12,7 +12,8 @@ TESTS = Path(__file__).parent
 def test_every_code_has_a_test_with_its_whole_text() -> None:
     pages = [*TESTS.glob("test_*.py"), *TESTS.glob("faults/*.md")]
     texts = "".join(page.read_text(encoding="utf-8") for page in pages if page != Path(__file__))
-    assert set(re.findall(r"^error\[([\w-]+)\]: ", texts, re.MULTILINE)) == CODES.keys()
+    whole = r'(?:^|== \(\n +")error\[([\w-]+)\]: '
+    assert set(re.findall(whole, texts, re.MULTILINE)) == CODES.keys()
 
 
 def test_a_problem_shows_place_values_notes_and_help() -> None:

@@ -183,7 +183,7 @@ error[symbol-missing]: `_C.so` does not export `rotary_embedding(long)`
   expected: a defined, exported symbol of the dynamic table
   got: no such symbol
   note: the library is <site>/acme/_C.so
-  help: list what there is: `linked-resolver inspect _C.so`"""
+  help: list what there is: `linked-resolver inspect <site>/acme/_C.so`"""
     )
 
 

@@ -12,8 +12,8 @@ __version__: str = version("linked-resolver")
 from .diagnostics import CODES, ContractError, Problem, ResolveError, render
 from .environment import Environment, ResolverSetupError
 from .inspection import InspectedLibrary, Inspection, RegisteredOperator, inspect
+from .pipeline import prove, resolve
 from .resolution import Resolution
-from .resolve import prove, resolve
 from .selection import Choice, Selection, parse_selection, read_ops_json
 from .tools import Tools, find_tools
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -15,8 +16,8 @@ from . import __version__
 from .diagnostics import ContractError, Problem, as_json, render
 from .environment import Environment, ResolverSetupError
 from .inspection import Inspection, inspect
+from .pipeline import prove, resolve
 from .resolution import Resolution, document
-from .resolve import prove, resolve
 from .schemas import SECONDS
 from .selection import parse_selection
 
@@ -25,7 +26,14 @@ PROVED, FAILED, MISUSED = 0, 1, 2
 
 def run() -> None:
     """The entry point of the console script."""
-    sys.exit(main(sys.argv[1:]))
+    try:
+        status = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, `head` for example, has enough. Nothing is left to be written at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = FAILED
+    sys.exit(status)
 
 
 def main(arguments: Sequence[str]) -> int:

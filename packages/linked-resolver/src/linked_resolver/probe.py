@@ -53,7 +53,7 @@ def answer(torch: Any, library: Any) -> dict[str, Any]:
             ctypes.CDLL(dependency, ctypes.RTLD_GLOBAL)
         torch.ops.load_library(path)
     except OSError as error:
-        return {"answered": path, "not_loaded": str(error)}
+        return {"answered": path, "not_loaded": str(error.__cause__ or error)}
     after = set(torch._C._dispatch_get_all_op_names())
     asked = sorted(after - before) if library["operators"] is None else library["operators"]
     return {
@@ -77,8 +77,9 @@ def declared(torch: Any, text: str) -> dict[str, Any]:
     try:
         return {"schema": describe(torch._C.parse_schema(text))}
     except RuntimeError as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        return {"error": "\n".join(lines[:4])}
+        # The first sentence, then the schema with a mark under its mistake.
+        first, *rest = [line for line in str(error).splitlines() if line.strip()] or [""]
+        return {"error": "\n".join([first.partition(". ")[0], *rest[:3]])}
 
 
 def operator(torch: Any, name: str, names: set[str]) -> dict[str, Any] | None:
@@ -155,7 +156,8 @@ def kind(argument: Any, labels: dict[str, str]) -> dict[str, Any]:
         # `Tensor!` has an empty set afterwards; nothing but a written `->` differs from before.
         sets[1] = sets[1] or sets[0]
     return {
-        "type": str(argument.real_type),
+        # Not `str()`, which writes SymInt as int.
+        "type": argument.real_type.str(),
         "length": argument.N,
         "alias": None if alias is None else {"writes": bool(alias.is_write), "sets": sets},
     }

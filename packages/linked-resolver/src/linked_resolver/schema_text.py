@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -87,21 +88,16 @@ def format_schema(schema: Schema) -> str:
 
 
 def _type(argument: Mapping[str, Any]) -> str:
-    """The type as torch's schema language spells it, with length and alias in their places."""
-    suffix = ""
+    """The type with the length of its outermost list and its alias label in their places."""
     text = str(argument["type"])
-    while True:
-        if text.startswith("Optional[") and text.endswith("]"):
-            text, suffix = text[9:-1], "?" + suffix
-        elif text.startswith("List[") and text.endswith("]"):
-            # The length belongs to the outermost list.
-            outer = "[" not in suffix and argument["length"] is not None
-            text, suffix = text[5:-1], f"[{argument['length'] if outer else ''}]" + suffix
-        else:
-            break
+    element = re.sub(r"(\[\]|\?)*$", "", text)
+    suffix = text[len(element) :]
+    if argument["length"] is not None:
+        before, _, after = suffix.rpartition("[]")
+        suffix = f"{before}[{argument['length']}]{after}"
     alias = argument["alias"]
     # `Tensor(a!)[]` and `Tensor(a!)?` have the label after the element type.
-    return text + (f"({_alias(alias)})" if alias is not None else "") + suffix
+    return element + (f"({_alias(alias)})" if alias is not None else "") + suffix
 
 
 def _alias(alias: Mapping[str, Any]) -> str:

@@ -234,8 +234,7 @@ def _schema_problem(
         expected=f"`{format_schema(declared['schema'])}`",
         got=f"`{format_schema(schema)}`",
         notes=tuple(differences),
-        help="change the contract and the source together, or install the release of the "
-        "distribution that the contract was written for",
+        help="change the contract and the source together, or install another release",
     )
 
 

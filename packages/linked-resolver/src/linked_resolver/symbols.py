@@ -120,7 +120,7 @@ def _prove(
     elif close:
         help = "if the signature has changed, change the contract and the source together"
     else:
-        help = f"list what there is: `linked-resolver inspect {library.path.name}`"
+        help = f"list what there is: `linked-resolver inspect {library.path}`"
     return Problem(
         "symbol-missing",
         f"`{library.path.name}` does not export `{name}`",

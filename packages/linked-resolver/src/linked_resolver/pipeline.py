@@ -211,7 +211,7 @@ def _forbidden(item: Implementation) -> Problem:
     assert isinstance(item.contract, SchemaContract)
     problem = Problem(
         "load-forbidden",
-        f"the contract of {item.id} cannot be proved without loading its library",
+        "a Dispatcher contract cannot be proved without loading its library",
         expected="permission to load it in a child interpreter",
         got="--no-load",
         help="leave out --no-load, or select no implementation with a Dispatcher contract",
