@@ -120,7 +120,7 @@ def warn_unused(module: ModuleScope, session: Session) -> None:
                 Diagnostic("W1001", f"`{name}` is imported and not used", mark)
             )
     for item in module.items:
-        if isinstance(item, BlockDef) and not item.public:
+        if isinstance(item, BlockDef):
             for member in item.members.values():
                 if not member.used and not member.name.startswith("_"):
                     mark = Mark(module.file, member.node.name.span, "unused")
