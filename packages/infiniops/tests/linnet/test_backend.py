@@ -175,6 +175,23 @@ def test_views_are_taken_with_their_strides() -> None:
         assert torch.allclose(step([given + n])[0], expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "i32"])
+def test_elementwise_steps_broadcast_as_the_graph_says(dtype: str) -> None:
+    builder = GraphBuilder()
+    x, y = builder.input("x", (2, 1, 4), dtype), builder.input("y", (3, 1), dtype)
+    total = builder.step("add", x, y)
+    model = model_of(builder.graph(builder.step("mul", total, y)))
+    given = [
+        torch.arange(8).reshape(2, 1, 4).to(torch_dtype(dtype)),
+        torch.tensor([[1], [2], [3]]).to(torch_dtype(dtype)),
+    ]
+    plan = model.plan_for("forward", given, backends=[InfiniOps()], measure=False)
+    assert len(plan.regions) == 2
+    step = Captured(plan, model.context_for(plan))
+    for _ in range(3):
+        assert torch.equal(step(given)[0], model.run_entry("forward", given, compile=False))
+
+
 def test_a_bias_and_an_epsilon_reach_the_operator() -> None:
     builder = GraphBuilder()
     x = builder.input("x", (3, 8))
