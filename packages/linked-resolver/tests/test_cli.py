@@ -127,7 +127,7 @@ def test_the_version_is_printed(workspace: Workspace) -> None:
 
 
 def test_a_reader_that_has_enough_is_no_crash(workspace: Workspace) -> None:
-    workspace.complete("".join(f"void a_function_{number}() {{}}\n" for number in range(5000)))
+    workspace.complete("".join(f"void a{'b' * 200}{number}() {{}}\n" for number in range(500)))
     command = f'{sys.executable} -m linked_resolver inspect "$0" --no-load | head -1'
     result = subprocess.run(
         ["bash", "-c", command, str(workspace.site / "acme/_C.so")], capture_output=True, text=True
