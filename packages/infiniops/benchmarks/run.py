@@ -20,8 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import infini.ops
 import torch
+
+import infini.ops
 
 ROUNDS = 25
 ROUND_SECONDS = 0.004
@@ -84,22 +85,18 @@ def operator_results(entry: dict[str, Any]) -> list[Result]:
 def call_overhead() -> Result:
     """A call of `add` on 8 elements with `out`: almost all of it is overhead."""
     a, b, out = torch.randn(8), torch.randn(8), torch.empty(8)
-    ours, peer = compare(
-        lambda: infini.ops.add(a, b, out=out), lambda: torch.add(a, b, out=out)
-    )
+    ours, peer = compare(lambda: infini.ops.add(a, b, out=out), lambda: torch.add(a, b, out=out))
     return Result("add", "float32", "call with out", ours, peer)
 
 
 def weight_bandwidth(dtype: str) -> dict[str, object]:
-    """Bytes per second of a one-row `linear` over a weight beyond the caches, and of a plain sum."""
+    """Bytes per second of a one-row `linear` over a large weight, and of a plain sum."""
     element = getattr(torch, dtype)
     weight = torch.randn(16384, 4096).to(element)
     x = torch.randn(1, 4096).to(element)
     out = torch.empty(1, 16384, dtype=element)
     words = weight.view(torch.int64)
-    ours, probe = compare(
-        lambda: infini.ops.linear(x, weight, out=out), lambda: words.sum()
-    )
+    ours, probe = compare(lambda: infini.ops.linear(x, weight, out=out), lambda: words.sum())
     size = weight.numel() * weight.element_size()
     return {
         "dtype": dtype,

@@ -32,6 +32,9 @@ set(INFINI_OPS_SANITIZE "" CACHE STRING "Sanitizers: empty, \"address\" (with un
 
 set(INFINI_OPS_GPU_BACKENDS NVIDIA ILUVATAR HYGON THEAD METAX CAMBRICON MOORE ASCEND)
 
+# Backends that this release has; detection turns on no others.
+set(INFINI_OPS_IMPLEMENTED_BACKENDS CPU SIM)
+
 # Stops when `option` is on, since this release has nothing behind it.
 function(infini_ops_refuse option what)
   if(${option})
@@ -39,7 +42,17 @@ function(infini_ops_refuse option what)
   endif()
 endfunction()
 
-# Turns on the device backend whose device file exists, unless one was asked for.
+# Sets WITH_<backend> in the caller's scope when this release has the backend; `what` was found.
+macro(infini_ops_turn_on backend what)
+  if(${backend} IN_LIST INFINI_OPS_IMPLEMENTED_BACKENDS)
+    message(STATUS "InfiniOps: found ${what}: WITH_${backend}=ON")
+    set(WITH_${backend} ON PARENT_SCOPE)
+  else()
+    message(STATUS "InfiniOps: found ${what}, but this release has nothing for it yet: WITH_${backend} stays OFF")
+  endif()
+endmacro()
+
+# Turns on the CPU, and the first device backend whose device file exists.
 function(infini_ops_detect_devices)
   set(NVIDIA_files /dev/nvidiactl)
   set(ILUVATAR_files /dev/iluvatar*)
@@ -49,33 +62,28 @@ function(infini_ops_detect_devices)
   set(MOORE_files /dev/mtgpu.0)
   set(ASCEND_files /dev/davinci_manager)
   set(THEAD_files /dev/alixpu*)
+  infini_ops_turn_on(CPU "a CPU")
   foreach(backend ${INFINI_OPS_GPU_BACKENDS})
     file(GLOB found ${${backend}_files})
     if(found)
       list(GET found 0 file)
-      message(STATUS "InfiniOps: found ${file}, the device file of WITH_${backend}")
-      set(WITH_${backend} ON PARENT_SCOPE)
+      infini_ops_turn_on(${backend} "the device file ${file}")
       break()
     endif()
   endforeach()
-  set(WITH_CPU ON PARENT_SCOPE)
 endfunction()
 
 # Turns on the backends whose Python package the interpreter of the build can import.
 function(infini_ops_detect_backends)
   find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
-  foreach(backend torch triton ninetoothed)
+  foreach(package torch triton ninetoothed)
     execute_process(COMMAND ${Python_EXECUTABLE} -c
-      "import importlib.util, sys; sys.exit(importlib.util.find_spec('${backend}') is None)"
+      "import importlib.util, sys; sys.exit(importlib.util.find_spec('${package}') is None)"
       RESULT_VARIABLE absent)
     if(NOT absent)
-      string(TOUPPER ${backend} name)
-      message(STATUS "InfiniOps: found the Python package ${backend}, which WITH_${name} would use")
-      list(APPEND found ${name})
+      string(TOUPPER ${package} backend)
+      infini_ops_turn_on(${backend} "the Python package ${package}")
     endif()
-  endforeach()
-  foreach(name ${found})
-    set(WITH_${name} ON PARENT_SCOPE)
   endforeach()
 endfunction()
 

@@ -21,7 +21,7 @@ LAYOUTS = (
     "out_strided",
     "alias",
 )
-"""How a case lays out its tensors; `tests/sweep.py` says what each means."""
+"""How a case lays out its tensors; `tests/support/sweep.py` says what each means."""
 
 _SIZES = {
     "one": (1, 1, 1),

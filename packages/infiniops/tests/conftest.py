@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-# Before the runtime is loaded: two simulated devices, and the generators' package.
+# Before the runtime is loaded: two simulated devices; then the generators' package, and what tests
+# share. Not this folder itself, whose `linnet` would hide the package of that name.
 os.environ.setdefault("INFINI_RT_SIM_DEVICES", "2")
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "support"))
 
 PLATFORMS = {
     "cpu": "cpu",

@@ -82,6 +82,17 @@ def test_options_that_cannot_be_met_stop_with_one_sentence(
     assert message(configure(tmp_path, *options)) == expected
 
 
+def test_detection_turns_on_what_this_release_has(tmp_path: Path) -> None:
+    result = configure(tmp_path, "-DAUTO_DETECT_DEVICES=ON", "-DAUTO_DETECT_BACKENDS=ON")
+    assert result.returncode == 0, result.stderr
+    assert "InfiniOps: found a CPU: WITH_CPU=ON" in result.stdout
+    if importlib.util.find_spec("torch") is not None:
+        assert (
+            "InfiniOps: found the Python package torch, but this release has nothing for it yet: "
+            "WITH_TORCH stays OFF"
+        ) in result.stdout
+
+
 def test_an_unknown_operator_stops_with_the_known_ones(tmp_path: Path) -> None:
     text = message(configure(tmp_path, "-DWITH_CPU=ON", "-DINFINI_OPS_OPS=frobnicate"))
     assert text.startswith("INFINI_OPS_OPS: `frobnicate` is no operator; there are add, ")

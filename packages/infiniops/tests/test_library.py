@@ -49,6 +49,18 @@ def test_import_loads_no_tensor_library() -> None:
     assert run(code) == ""
 
 
+def test_import_loads_little_of_the_standard_library() -> None:
+    """What an import loads takes most of its time; counting it asks no clock."""
+    code = (
+        "import sys, importlib; before = set(sys.modules); import infini.ops;"
+        "print(len(set(sys.modules) - before), *{'pathlib', 'importlib.metadata'} & "
+        "(sys.modules.keys() - before))"
+    )
+    count, *slow = run(code).split()
+    assert int(count) < 45  # typing, contextlib and what they need
+    assert not slow
+
+
 def test_version_is_that_of_the_installed_distribution() -> None:
     assert infini.ops.__version__ == version("infiniops")
 

@@ -84,6 +84,7 @@ NB_MODULE(_native, module) {
   using namespace infini::ops::python;  // NOLINT(google-build-using-namespace)
   CheckAbi();
   RegisterErrors();
+  module.attr("version") = INFINI_OPS_VERSION;
   BindTensor(module);
   BindSelection(module);
   BindOperators(module);

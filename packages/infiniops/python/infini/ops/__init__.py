@@ -17,16 +17,18 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    # Not at run time: importing this package should cost next to nothing.
+    from pathlib import Path
 
 # The compiled module is typed by the generated __init__.pyi, which a wheel holds beside this file.
 _native: Any = importlib.import_module("._native", __name__)
 
 Tensor = _native.Tensor
 
-__version__: str = version("infiniops")
+__version__: str = _native.version
 
 
 class Implementation(NamedTuple):
@@ -122,6 +124,8 @@ def prefix() -> Path:
     Raises:
         RuntimeError: The distribution was installed without its compiled part.
     """
+    from pathlib import Path
+
     # An editable install has two folders: the sources, and the one with what CMake installed.
     for folder in __path__:
         candidate = Path(folder) / "_prefix"
