@@ -18,16 +18,12 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "core/function.h"
 #include "core/host_graph.h"
 #include "infini/rt/runtime.h"
 
 namespace infini::rt {
-
-/// Objects that recorded work refers to; they live as long as the graphs made from the recording.
-using KeepAlive = std::vector<std::shared_ptr<const void>>;
 
 /// Where a copy or a fill takes place for a host task.
 struct HostRange {
@@ -115,9 +111,8 @@ struct Backend {
   void (*enqueue_graph)(void* stream, std::shared_ptr<const HostGraph> graph);
 
   // Host tasks and graphs of a native backend.
-  /// With `keep_alive` the stream is being captured: what the task refers to goes there.
-  void (*launch_host)(void* stream, HostFunction function, const void* arguments, std::size_t size,
-                      KeepAlive* keep_alive);
+  /// On a stream that is being captured, the backend keeps the arguments with the recording.
+  void (*launch_host)(void* stream, HostFunction function, const void* arguments, std::size_t size);
   void (*begin_capture)(void* stream);
   void* (*end_capture)(void* stream);  ///< Returns the recorded graph.
   void* (*graph_instantiate)(void* graph);

@@ -17,7 +17,6 @@ namespace infini::rt {
 /// A recording in progress. Only the thread that began it touches it.
 struct Capture {
   HostGraph tasks;        // of a host-task backend
-  KeepAlive keep_alive;   // of a native backend
   std::string spoilt_by;  // the call that could not be captured; empty while the recording is sound
 };
 

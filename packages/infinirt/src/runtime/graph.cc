@@ -19,8 +19,6 @@ struct Recording {
   const Backend* backend;
   int device;
   std::shared_ptr<const HostGraph> tasks;
-  std::shared_ptr<const KeepAlive>
-      keep_alive;  // before `native`, whose destruction may wait for users of these
   std::shared_ptr<void> native;
 };
 
@@ -109,8 +107,7 @@ void LaunchHost(Stream stream, HostFunction function, const void* arguments, std
   if (backend.runs_host_tasks()) {
     EnqueueHostTask(backend, std::move(use), capture, function, arguments, size);
   } else {
-    backend.launch_host(use.native, function, arguments, size,
-                        capture != nullptr ? &capture->keep_alive : nullptr);
+    backend.launch_host(use.native, function, arguments, size);
   }
 }
 
@@ -170,7 +167,6 @@ Graph StreamEndCapture(Stream stream) {
   record->device = use.device;
   record->tasks = std::make_shared<const HostGraph>(std::move(capture->tasks));
   record->native = std::move(native);
-  record->keep_alive = std::make_shared<const KeepAlive>(std::move(capture->keep_alive));
   return {InsertOrFail(Function::kStreamEndCapture, backend, GraphTable(), std::move(record))};
 }
 
@@ -187,7 +183,6 @@ GraphExec GraphInstantiate(Graph graph) {
   record->backend = &backend;
   record->device = use->device;
   record->tasks = use->tasks;
-  record->keep_alive = use->keep_alive;
   if (!backend.runs_host_tasks()) {
     record->native = {backend.graph_instantiate(use->native.get()), backend.graph_exec_destroy};
   }

@@ -238,13 +238,15 @@ void TestHostTasks() {
   LaunchHost(stream, [](const void*) { static_cast<void>(Malloc(8)); }, nullptr, 0);
   CHECK_THROWS(StreamSynchronize(stream), ErrorCode::kInvalidState, "host task");
 
-  // A stream's work is done before the stream is gone; what it throws then goes nowhere.
+  // A stream's work is done before the stream is gone; what it throws then is
+  // raised by the device.
   list.clear();
   const AppendArguments last{&list, 7};
   LaunchHost(stream, Append, &last, sizeof last);
   LaunchThrow(stream, "late");
   StreamDestroy(stream);
   CHECK(list == std::vector<int>{7});
+  CHECK_EQ(FailureOf([&] { DeviceSynchronize(); }), "late");
   CHECK_EQ(FailureOf([&] { DeviceSynchronize(); }), "");
 }
 

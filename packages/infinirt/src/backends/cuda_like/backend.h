@@ -60,7 +60,7 @@ class CudaLikeBackend {
     backend.default_stream = DefaultStream;
     backend.stream_priority_range = GetStreamPriorityRange;
     backend.stream_create = StreamCreate;
-    backend.stream_destroy = Destroy<SdkStream>;
+    backend.stream_destroy = StreamDestroy;
     backend.stream_query = StreamQuery;
     backend.stream_synchronize = StreamSynchronize;
     backend.take_error = TakeError;
@@ -259,6 +259,12 @@ class CudaLikeBackend {
         .release();
   }
 
+  static void StreamDestroy(void* stream) {
+    // What its host tasks threw, or still throw, is not lost with the stream.
+    AsStream(DefaultStream(AsStream(stream).index())).Watch(AsStream(stream).errors());
+    Destroy<SdkStream>(stream);
+  }
+
   static bool StreamQuery(void* stream) {
     const SdkStream& queried = AsStream(stream);
     const RelaxedCapture<Sdk> relaxed;
@@ -328,7 +334,7 @@ class CudaLikeBackend {
 
   // The stream itself knows whether it is being captured, and its recording owns the tasks.
   static void LaunchHost(void* stream, HostFunction function, const void* arguments,
-                         std::size_t size, KeepAlive* /*keep_alive*/) {
+                         std::size_t size) {
     SdkStream& on = AsStream(stream);
     if (on.recording != nullptr) {
       auto& tasks = on.recording->tasks;
