@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -254,8 +255,14 @@ def needed(library: Path) -> list[str]:
 
 
 @needs_cmake
-@pytest.mark.parametrize("flags", ["", "-Wl,--as-needed -Wl,--gc-sections", "-flto"])
+@pytest.mark.parametrize(
+    "flags",
+    ["", "-Wl,--as-needed -Wl,--gc-sections", "-flto", "-fuse-ld=gold", "-fuse-ld=lld"],
+)
 def test_cmake_links_what_the_manifest_says(workspace: Workspace, flags: str) -> None:
+    linker = flags.partition("-fuse-ld=")[2]
+    if linker and shutil.which(f"ld.{linker}") is None:
+        pytest.skip(f"ld.{linker} is not on PATH")
     resolution = three_libraries(workspace)
     project = workspace.root / "a consumer"
     project.mkdir()
@@ -276,39 +283,43 @@ def test_cmake_links_what_the_manifest_says(workspace: Workspace, flags: str) ->
 
 
 @needs_cmake
-def test_a_changed_provider_configures_anew(workspace: Workspace) -> None:
+def test_a_changed_provider_is_proved_anew(workspace: Workspace) -> None:
     path = workspace.complete()
     project = workspace.root / "consumer"
     project.mkdir()
-    (project / "CMakeLists.txt").write_text(
-        PROJECT.replace(
-            "include(${MANIFEST})",
-            f"""
+    resolver = f"""
 execute_process(
-  COMMAND ${{CMAKE_COMMAND}} -E echo configured
+  COMMAND ${{CMAKE_COMMAND}} -E env PYTHONPATH={workspace.site} {sys.executable} -m linked_resolver
+          resolve --contracts {workspace.contracts} --output {workspace.output}
   COMMAND_ERROR_IS_FATAL ANY)
-include({workspace.output}/manifest.cmake)""",
-        )
-    )
+include({workspace.output}/manifest.cmake)"""
+    (project / "CMakeLists.txt").write_text(PROJECT.replace("include(${MANIFEST})", resolver))
     (project / "consumer.cc").write_text("void silu_and_mul(int); void f() { silu_and_mul(1); }\n")
-    workspace.resolve()
     build = workspace.root / "consumer-build"
     subprocess.run(["cmake", "-S", project, "-B", build], check=True, capture_output=True)
 
-    def rebuild() -> str:
-        command = ["cmake", "--build", build]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    def rebuild() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["cmake", "--build", build], capture_output=True, text=True)
 
-    rebuild()
-    assert "configured" not in rebuild()
-    compile_library(path, SOURCE)
-    later = path.stat().st_mtime + 10
-    os.utime(path, (later, later))
-    text = rebuild()
-    assert "configured" in text
+    def replace(source: str) -> None:
+        compile_library(path, source)
+        later = path.stat().st_mtime + 10
+        os.utime(path, (later, later))
+
+    assert rebuild().returncode == 0
+    assert "linked implementation proved" not in rebuild().stdout
+    replace(SOURCE)
+    again = rebuild()
+    assert again.returncode == 0
+    assert "1 linked implementation proved" in again.stdout
     # Linked again, but nothing is compiled again.
-    assert "Linking" in text
-    assert "Building" not in text
+    assert "Linking" in again.stdout
+    assert "Building" not in again.stdout
+    replace("void another(int) {}")
+    failed = rebuild()
+    assert failed.returncode != 0
+    assert "error[symbol-missing]: `_C.so` does not export `silu_and_mul(int)`" in failed.stderr
+    assert not (workspace.output / "manifest.cmake").exists()
 
 
 def test_quoting_keeps_special_signs(workspace: Workspace) -> None:
