@@ -142,9 +142,15 @@ def test_alpha_scales_other(dtype: Any, alpha: Any, seed: int) -> None:
         b = (torch.complex(*real[2:]) if dtype.is_complex else real[1]).to(dtype)
     else:
         a, b = (torch.randint(0, 100, (100,), generator=generator).to(dtype) for _ in range(2))
-    torch.testing.assert_close(
-        infini.ops.add(a, b, alpha=alpha), torch.add(a, b, alpha=alpha), rtol=1e-2, atol=1e-6
-    )
+    actual = infini.ops.add(a, b, alpha=alpha)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        assert torch.equal(actual, torch.add(a, b, alpha=alpha))
+        return
+    # torch rounds the product of 16-bit floats by itself, so it is no oracle here.
+    wide = torch.complex128 if dtype.is_complex else torch.float64
+    scaled = alpha * b.to(wide)
+    allowed = 2 * torch.finfo(dtype).eps * (a.to(wide).abs() + scaled.abs())
+    assert ((actual.to(wide) - (a.to(wide) + scaled)).abs() <= allowed).all()
 
 
 @pytest.mark.parametrize(("value", "result"), [(True, True), (False, False), (2, True), (0, False)])
