@@ -122,6 +122,22 @@ def test_a_time_limit_is_a_number_of_seconds(workspace: Workspace, seconds: str)
     assert "argument --time-limit" in result.stderr
 
 
+def test_the_working_folder_is_no_place_of_installation(workspace: Workspace) -> None:
+    workspace.complete()
+    (workspace.root / "acme.egg-info").mkdir()
+    (workspace.root / "acme.egg-info" / "PKG-INFO").write_text("Name: acme\nVersion: 0.1\n")
+    for command in (["-m", "linked_resolver"], ["-c", "import linked_resolver.cli as c; c.run()"]):
+        result = subprocess.run(
+            [sys.executable, *command, "resolve", "--contracts", str(workspace.contracts)],
+            env={**os.environ, "PYTHONPATH": str(workspace.site)},
+            cwd=workspace.root,
+            capture_output=True,
+            text=True,
+        )
+        assert result.stderr == ""
+        assert "slot 16, acme 1.0" in result.stdout
+
+
 def test_the_version_is_printed(workspace: Workspace) -> None:
     assert run(workspace, "--version").stdout == f"{__version__}\n"
 

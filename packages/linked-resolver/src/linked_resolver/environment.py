@@ -64,7 +64,8 @@ class ResolverSetupError(Exception):
 
 
 def _environment(python: str, search_path: list[str], suffix: str | None) -> Environment:
-    entries = dict.fromkeys(Path(entry or ".").absolute() for entry in search_path)
+    # An empty entry is the working folder, where nothing is installed.
+    entries = dict.fromkeys(Path(entry).absolute() for entry in search_path if entry)
     return Environment(Path(python), tuple(entries), suffix or ".so")
 
 

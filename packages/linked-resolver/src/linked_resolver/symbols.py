@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from .contracts import Implementation, SymbolContract
@@ -17,7 +17,8 @@ from .elf import ElfSymbol, read_symbols
 from .tools import Table, Tools, demangle, read_with_nm, read_with_readelf
 
 _SHOWN = 5
-_GREATEST_SEARCH = 20_000
+_GREATEST_SEARCH = 5_000
+_COMPARED = 200
 _STRING = re.compile(
     r"std::(?:__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>"
 )
@@ -142,7 +143,7 @@ def nearest(name: str, exported: Iterable[str]) -> list[str]:
     overloads = [other for other in candidates if base_name(other) == base]
     last = base.rpartition("::")[2]
     namesakes = [other for other in candidates if base_name(other).rpartition("::")[2] == last]
-    found = list(dict.fromkeys(overloads + namesakes))
+    found = list(dict.fromkeys(overloads + namesakes))[:_COMPARED]
     if not found:
         similar = {base_name(other): other for other in candidates[:_GREATEST_SEARCH]}
         found = [
@@ -153,6 +154,7 @@ def nearest(name: str, exported: Iterable[str]) -> list[str]:
     return found[:_SHOWN]
 
 
+@lru_cache(maxsize=1 << 17)
 def base_name(symbol: str) -> str:
     """The qualified name without return type, template arguments and parameters."""
     kept: list[str] = []

@@ -25,7 +25,6 @@ _READELF = re.compile(
     r"\s*\d+:\s+[0-9a-fA-F]+\s+(?:0x)?[0-9a-fA-F]+\s+\S+\s+(?P<binding>\S+)\s+(?P<visibility>\S+)"
     r"\s+(?:\[[^\]]*\]\s+)?(?P<section>[0-9A-Z]+)\s+(?P<name>\S.*)"
 )
-_OTHER = re.compile(r"\s+\[[^\]]*\]$")
 _NUMBER = re.compile(r"\s\(\d+\)$")
 _VERSION = re.compile(r"(?P<sign>@@?)[\w.+-]+$")
 # Global (T, D, B, R, A, G, S, C), weak (W, V) and indirect (i) definitions. Unique ones (u) are no
@@ -113,7 +112,7 @@ def read_with_readelf(tools: Tools, library: Path) -> Table:
             if re.match(r"\s*\d+:", line) and len(line.split()) > 7:
                 raise _unreadable(tools.readelf, library, line)
             continue
-        raw, counts = _split_version(_NUMBER.sub("", _OTHER.sub("", match["name"])))
+        raw, counts = _split_version(_NUMBER.sub("", _without_flags(match["name"])))
         counts = (
             counts
             and match["section"] != "UND"
@@ -155,6 +154,11 @@ def demangle(tools: Tools, names: Sequence[str]) -> list[str]:
             )
         )
     return lines
+
+
+def _without_flags(name: str) -> str:
+    """The name without the flags that some architectures have after it: `f [VARIANT_PCS]`."""
+    return name[: name.rfind("[")].rstrip() if name.endswith("]") and " [" in name else name
 
 
 def _split_version(name: str) -> tuple[str, bool]:
