@@ -37,4 +37,5 @@ def test_contracts_hold_on_two_asynchronous_devices(file: Path, tmp_path: Path) 
     )
     # 5: the file has only tests that do not depend on the backend.
     assert result.returncode in (0, 5), result.stdout + result.stderr
-    assert "skipped" not in result.stdout.splitlines()[-1], result.stdout
+    # Skips for want of asynchronous devices end in these words; there they exist.
+    assert "runs on sim" not in result.stdout, result.stdout

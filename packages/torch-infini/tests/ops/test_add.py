@@ -124,11 +124,9 @@ def test_alpha_that_the_type_cannot_hold_is_refused_as_on_cpu(
     assert str(on_infini.value) == str(on_cpu.value)
 
 
-@pytest.mark.parametrize("number", [2, 0.5, True, 1 + 2j, float("nan"), 2**40], ids=str)
+@pytest.mark.parametrize("number", [2, 0.5, True, 1 + 2j, float("nan"), -(2**20)], ids=str)
 @pytest.mark.parametrize("dtype", [torch.int32, torch.float32, torch.bfloat16, torch.bool], ids=str)
 def test_numbers_are_operands(number: Any, dtype: torch.dtype) -> None:
-    if dtype == torch.int32 and number == 2**40:
-        pytest.skip("overflows on the CPU as well")
     a = values((3, 4), dtype)
     same(a.to("infini") + number, a + number)
     same(number + a.to("infini"), number + a)
