@@ -85,7 +85,7 @@ def test_a_path_with_spaces_and_letters_of_any_language(workspace: Workspace) ->
     assert str(path) in (workspace.output / "manifest.cmake").read_text(encoding="utf-8")
 
 
-def test_folders_of_pythonpath_and_the_user_are_searched(workspace: Workspace) -> None:
+def test_folders_of_pythonpath_are_searched(workspace: Workspace) -> None:
     workspace.install(files=["acme/_C.so"])
     code = (
         "from linked_resolver import Environment\n"
