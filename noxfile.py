@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT))
 
 from ci import toolchain  # noqa: E402 - needs the line above
+from ci.local_wheels import find_links, local_torch  # noqa: E402 - likewise
 from ci.packages import install_options  # noqa: E402 - likewise
 
 nox.needs_version = ">=2025.5.1"
@@ -30,31 +31,41 @@ nox.options.sessions = ["tests", "lint"]
 def work(session: nox.Session, *groups: str, workspace: bool = True) -> None:
     """Installs `groups`, and with `workspace` the packages, then runs the session's steps."""
     start = time.perf_counter()
-    if toolchain.lacks_build_tools():
-        groups = (*groups, "build-tools")
-    environment = {
-        "UV_PROJECT_ENVIRONMENT": session.virtualenv.location,
-        "UV_PYTHON_DOWNLOADS": os.environ.get("UV_PYTHON_DOWNLOADS", "never"),
-    }
-    # uv does not read pip's settings; wheels that this machine offers should be found all the same.
-    if "UV_FIND_LINKS" not in os.environ and (links := os.environ.get("PIP_FIND_LINKS")):
-        environment["UV_FIND_LINKS"] = ",".join(links.split())
+    links = find_links()
+    session.env["UV_PROJECT_ENVIRONMENT"] = session.virtualenv.location
+    session.env["UV_PYTHON"] = session.virtualenv.location
+    session.env["UV_PYTHON_DOWNLOADS"] = os.environ.get("UV_PYTHON_DOWNLOADS", "never")
+    if links:
+        session.env["UV_FIND_LINKS"] = links
     # CMake reads this variable, so builds inside `uv sync` use ccache too.
     if shutil.which("ccache"):
-        environment["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
-    session.env.update(environment)
-    session.run_install(
-        "uv",
-        "sync",
-        "--quiet",
-        f"--python={session.virtualenv.location}",
-        "--no-default-groups",
-        *(f"--group={group}" for group in ("ci", *groups)),
-        *(install_options(ROOT) if workspace else ["--no-install-workspace"]),
-        external=True,
-    )
+        session.env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
+
+    if toolchain.lacks_build_tools():
+        groups = (*groups, "build-tools")
+    options = ["--no-default-groups", *(f"--group={group}" for group in ("ci", *groups))]
+    options += install_options(ROOT) if workspace else ["--no-install-workspace"]
+    uv(session, "lock")
+    torch = local_torch(ROOT, links) if {"torch", "torch-infini"} & {*groups} else None
+    if torch:
+        options += [f"--no-install-package={name}" for name in torch.replaced]
+    uv(session, "sync", *options)
+    if torch:
+        uv(session, "pip", "install", "--no-deps", f"torch=={torch.version}")
+    if torch and "torch-infini" in groups:
+        # Built against the torch that is now here. `--no-config` leaves out the workspace's rule
+        # that its isolated build takes the locked one.
+        settings = [option for option in options if ":" in option]
+        flags = ["--no-config", "--no-build-isolation", "--no-deps", *settings]
+        uv(session, "pip", "install", *flags, str(ROOT / "packages/torch-infini"))
+
     seconds = f"--setup-seconds={time.perf_counter() - start:.1f}"
     session.run("python", "-m", "ci", seconds, session.name, *session.posargs)
+
+
+def uv(session: nox.Session, *arguments: str) -> None:
+    """Runs uv without its progress."""
+    session.run_install("uv", *arguments, "--quiet", external=True)
 
 
 @nox.session
