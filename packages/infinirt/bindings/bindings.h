@@ -3,12 +3,14 @@
 #define INFINI_RT_BINDINGS_BINDINGS_H_
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "infini/rt.h"
@@ -89,6 +91,13 @@ std::size_t ToSize(const char* function, nb::int_ value);
 
 /// Returns an address given from Python; 0 is null.
 void* ToPointer(const char* function, nb::int_ value);
+
+/// A stream given from Python: none means the calling thread's current stream.
+using OptionalStream = std::optional<Stream>;
+
+inline Stream OrCurrent(const OptionalStream& stream) {
+  return stream ? *stream : runtime::CurrentStream();
+}
 
 /// Returns an address for Python.
 inline nb::int_ FromPointer(const void* data) {

@@ -85,10 +85,18 @@ void BindDeviceFunctions(nb::module_& m) {
       .def_ro("total_memory", &DeviceProperties::total_memory, "Bytes.")
       .def_ro("multiprocessor_count", &DeviceProperties::multiprocessor_count)
       .def_ro("capability_major", &DeviceProperties::capability_major)
-      .def_ro("capability_minor", &DeviceProperties::capability_minor);
+      .def_ro("capability_minor", &DeviceProperties::capability_minor)
+      .def("__repr__", [](const DeviceProperties& properties) {
+        return "DeviceProperties(name=\"" + properties.name +
+               "\", total_memory=" + std::to_string(properties.total_memory) + ")";
+      });
   nb::class_<MemoryInfo>(m, "MemoryInfo", "Bytes of device memory.")
       .def_ro("free", &MemoryInfo::free)
-      .def_ro("total", &MemoryInfo::total);
+      .def_ro("total", &MemoryInfo::total)
+      .def("__repr__", [](const MemoryInfo& info) {
+        return "MemoryInfo(free=" + std::to_string(info.free) +
+               ", total=" + std::to_string(info.total) + ")";
+      });
   m.def("device_count", &runtime::DeviceCount,
         "Returns how many devices the selected backend has.");
   m.def("get_device", &runtime::GetDevice,
@@ -145,20 +153,21 @@ void BindMemory(nb::module_& m) {
       "data"_a, "Frees device memory after all work of its device.");
   m.def(
       "malloc_async",
-      [](nb::int_ bytes, Stream stream) {
+      [](nb::int_ bytes, OptionalStream stream) {
         const std::size_t size = ToSize("MallocAsync", bytes);
-        return FromPointer(WithoutGil([=] { return runtime::MallocAsync(size, stream); }));
+        return FromPointer(
+            WithoutGil([=] { return runtime::MallocAsync(size, OrCurrent(stream)); }));
       },
-      "bytes"_a, "stream"_a = Stream(),
+      "bytes"_a, "stream"_a = nb::none(),
       "Allocates device memory that work on `stream` may use from now on.");
   m.def(
       "free_async",
-      [](nb::int_ data, Stream stream) {
+      [](nb::int_ data, OptionalStream stream) {
         void* const pointer = ToPointer("FreeAsync", data);
         const GilRelease release;
-        runtime::FreeAsync(pointer, stream);
+        runtime::FreeAsync(pointer, OrCurrent(stream));
       },
-      "data"_a, "stream"_a = Stream(),
+      "data"_a, "stream"_a = nb::none(),
       "Frees device memory once the work queued on `stream` so far is done.");
   m.def(
       "malloc_host",
@@ -189,14 +198,14 @@ void BindMemory(nb::module_& m) {
       "buffer.");
   m.def(
       "memcpy_async",
-      [](nb::int_ target, nb::int_ source, nb::int_ bytes, MemcpyKind kind, Stream stream) {
+      [](nb::int_ target, nb::int_ source, nb::int_ bytes, MemcpyKind kind, OptionalStream stream) {
         void* const to = ToPointer("MemcpyAsync", target);
         void* const from = ToPointer("MemcpyAsync", source);
         const std::size_t size = ToSize("MemcpyAsync", bytes);
         const GilRelease release;
-        runtime::MemcpyAsync(to, from, size, kind, stream);
+        runtime::MemcpyAsync(to, from, size, kind, OrCurrent(stream));
       },
-      "target"_a, "source"_a, "bytes"_a, "kind"_a, "stream"_a = Stream(),
+      "target"_a, "source"_a, "bytes"_a, "kind"_a, "stream"_a = nb::none(),
       "Queues a copy. Both sides are addresses, whose memory the caller keeps until the copy is "
       "done.");
   m.def(
@@ -212,14 +221,14 @@ void BindMemory(nb::module_& m) {
       "Sets bytes of device memory to the low 8 bits of `value` and waits.");
   m.def(
       "memset_async",
-      [](nb::int_ data, nb::int_ value, nb::int_ bytes, Stream stream) {
+      [](nb::int_ data, nb::int_ value, nb::int_ bytes, OptionalStream stream) {
         void* const pointer = ToPointer("MemsetAsync", data);
         const std::size_t size = ToSize("MemsetAsync", bytes);
         const int byte = ToInt("MemsetAsync", "value", value);
         const GilRelease release;
-        runtime::MemsetAsync(pointer, byte, size, stream);
+        runtime::MemsetAsync(pointer, byte, size, OrCurrent(stream));
       },
-      "data"_a, "value"_a, "bytes"_a, "stream"_a = Stream(), "Queues a fill.");
+      "data"_a, "value"_a, "bytes"_a, "stream"_a = nb::none(), "Queues a fill.");
   m.def(
       "task_pointer",
       [](const Device& device, nb::int_ data, nb::int_ bytes) {
@@ -272,10 +281,12 @@ void BindDevices(nb::module_& m) {
   // Streams appear in the signatures of memory functions, so the class comes first.
   nb::class_<Stream>(
       m, "Stream",
-      "An ordered queue of work; `Stream()` is the default stream of the current device.")
+      "An ordered queue of work; `stream_create` makes one. `Stream()` names the default "
+      "stream of whichever device is current when it is used.")
       .def(nb::init<>())
       .def_ro("id", &Stream::id)
       .def("__hash__", [](Stream stream) { return stream.id; })
+      .def("__repr__", [](Stream stream) { return "Stream(id=" + std::to_string(stream.id) + ")"; })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"));
   BindDevice(m);
   BindSelection(m);

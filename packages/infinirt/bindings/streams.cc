@@ -21,6 +21,10 @@ void BindHandle(nb::module_& m, const char* name, const char* doc) {
   nb::class_<Handle>(m, name, doc)
       .def_ro("id", &Handle::id)
       .def("__hash__", [](Handle handle) { return handle.id; })
+      .def("__repr__",
+           [name = std::string(name)](Handle handle) {
+             return name + "(id=" + std::to_string(handle.id) + ")";
+           })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"));
 }
 
@@ -42,10 +46,15 @@ void BindStreamFunctions(nb::module_& m) {
       "priority"_a = 0, "Creates a stream on the current device.");
   m.def("stream_destroy", &runtime::StreamDestroy, "stream"_a, ReleaseGil(),
         "Destroys a stream; its queued work is done first.");
-  m.def("stream_query", &runtime::StreamQuery, "stream"_a = Stream(), ReleaseGil(),
-        "Returns whether all work queued on the stream is done.");
-  m.def("stream_synchronize", &runtime::StreamSynchronize, "stream"_a = Stream(), ReleaseGil(),
-        "Waits for the stream, then raises the oldest error of a host task there, once.");
+  m.def(
+      "stream_query", [](OptionalStream stream) { return runtime::StreamQuery(OrCurrent(stream)); },
+      "stream"_a = nb::none(), ReleaseGil(),
+      "Returns whether all work queued on the stream is done.");
+  m.def(
+      "stream_synchronize",
+      [](OptionalStream stream) { runtime::StreamSynchronize(OrCurrent(stream)); },
+      "stream"_a = nb::none(), ReleaseGil(),
+      "Waits for the stream, then raises the oldest error of a host task there, once.");
   m.def("stream_wait_event", &runtime::StreamWaitEvent, "stream"_a, "event"_a, ReleaseGil(),
         "Makes later work on the stream wait for the last record of the event.");
   m.def("default_stream", &runtime::DefaultStream,
@@ -56,8 +65,10 @@ void BindStreamFunctions(nb::module_& m) {
   m.def("stream_device", &runtime::StreamDevice, "stream"_a, "Returns the device of the stream.");
   m.def(
       "stream_native_handle",
-      [](Stream stream) { return FromPointer(runtime::StreamNativeHandle(stream)); },
-      "stream"_a = Stream(), "Returns the backend's own handle, 0 where it has none.");
+      [](OptionalStream stream) {
+        return FromPointer(runtime::StreamNativeHandle(OrCurrent(stream)));
+      },
+      "stream"_a = nb::none(), "Returns the backend's own handle, 0 where it has none.");
   m.def(
       "stream_from_native_handle",
       [](nb::int_ native) {
@@ -90,8 +101,11 @@ void BindEvents(nb::module_& m) {
       "backend lacks.");
   m.def("event_destroy", &runtime::EventDestroy, "event"_a, ReleaseGil(),
         "Destroys an event; queued waits on it stay in force.");
-  m.def("event_record", &runtime::EventRecord, "event"_a, "stream"_a = Stream(), ReleaseGil(),
-        "Marks the work queued on the stream so far.");
+  m.def(
+      "event_record",
+      [](Event event, OptionalStream stream) { runtime::EventRecord(event, OrCurrent(stream)); },
+      "event"_a, "stream"_a = nb::none(), ReleaseGil(),
+      "Marks the work queued on the stream so far.");
   m.def("event_query", &runtime::EventQuery, "event"_a, ReleaseGil(),
         "Returns whether the work of the last record is done.");
   m.def("event_synchronize", &runtime::EventSynchronize, "event"_a, ReleaseGil(),
@@ -122,8 +136,12 @@ void BindGraphs(nb::module_& m) {
         "Returns whether the stream is being captured.");
   m.def("graph_instantiate", &runtime::GraphInstantiate, "graph"_a, ReleaseGil(),
         "Makes a graph ready to launch.");
-  m.def("graph_launch", &runtime::GraphLaunch, "graph"_a, "stream"_a = Stream(), ReleaseGil(),
-        "Queues all recorded work on the stream.");
+  m.def(
+      "graph_launch",
+      [](GraphExec graph, OptionalStream stream) {
+        runtime::GraphLaunch(graph, OrCurrent(stream));
+      },
+      "graph"_a, "stream"_a = nb::none(), ReleaseGil(), "Queues all recorded work on the stream.");
   m.def("graph_task_count", &runtime::GraphTaskCount, "graph"_a,
         "Returns how many operations the graph holds.");
   m.def("graph_destroy", &runtime::GraphDestroy, "graph"_a, ReleaseGil(), "Destroys a graph.");
@@ -131,18 +149,29 @@ void BindGraphs(nb::module_& m) {
         "Destroys an executable graph.");
 }
 
+/// Host tasks for tests, by name.
+HostFunction TestTask(const std::string& name) {
+  if (name == "do_nothing") return [](const void*) {};
+  if (name == "fail") {
+    return [](const void*) { throw std::runtime_error("the host task failed"); };
+  }
+  if (name == "sleep") {
+    return [](const void* arguments) {
+      std::this_thread::sleep_for(
+          std::chrono::microseconds(*static_cast<const std::int64_t*>(arguments)));
+    };
+  }
+  throw Error(ErrorCode::kInvalidArgument, "test_task", "",
+              "there is no task \"" + name + "\"; expected do_nothing, fail or sleep");
+}
+
 void BindTesting(nb::module_& m) {
-  // Host tasks for tests: addresses to give to `launch_host`.
-  const auto address = [](HostFunction function) {
-    return FromPointer(reinterpret_cast<const void*>(function));
-  };
-  m.attr("TASK_DO_NOTHING") = address([](const void*) {});
-  m.attr("TASK_FAIL") =
-      address([](const void*) { throw std::runtime_error("the host task failed"); });
-  m.attr("TASK_SLEEP") = address([](const void* arguments) {
-    std::this_thread::sleep_for(
-        std::chrono::microseconds(*static_cast<const std::int64_t*>(arguments)));
-  });
+  m.def(
+      "test_task",
+      [](const std::string& name) {
+        return FromPointer(reinterpret_cast<const void*>(TestTask(name)));
+      },
+      "name"_a, "Returns the address of a host task for tests: do_nothing, fail or sleep.");
 }
 
 }  // namespace

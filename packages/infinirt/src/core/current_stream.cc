@@ -33,6 +33,14 @@ void PutCurrentStream(const Backend& backend, int device, Stream stream) {
       IsDefaultStream(stream) ? DefaultStreamHandle(backend, device) : stream;
 }
 
+void LeaveStream(const Backend& backend, int device, Stream stream) noexcept {
+  if (current_streams == nullptr) return;
+  const auto found = current_streams->find({backend.type, device});
+  if (found != current_streams->end() && found->second == stream) {
+    found->second = DefaultStreamHandle(backend, device);
+  }
+}
+
 void RestoreCurrentStream(const Backend& backend, int device, Stream stream) noexcept {
   if (current_streams == nullptr) return;
   const auto found = current_streams->find({backend.type, device});

@@ -14,6 +14,9 @@ Stream GetCurrentStream(const Backend& backend, int device);
 /// Makes `stream`, which lives on device `device`, the current one there.
 void PutCurrentStream(const Backend& backend, int device, Stream stream);
 
+/// Goes back to the default stream where the calling thread's current stream is `stream`.
+void LeaveStream(const Backend& backend, int device, Stream stream) noexcept;
+
 /// Makes `stream` current again at the end of a scope; the default stream if it is gone.
 void RestoreCurrentStream(const Backend& backend, int device, Stream stream) noexcept;
 

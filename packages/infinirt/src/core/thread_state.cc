@@ -78,7 +78,11 @@ void CheckDeviceIndex(Function function, const Backend& backend, int index) {
   if (index >= 0 && index < count) return;
   const std::string name = DeviceTypeName(backend.type);
   if (count == 0)
-    Fail(ErrorCode::kIndexOutOfRange, function, backend, "there is no device of this backend");
+    Fail(ErrorCode::kIndexOutOfRange, function, backend,
+         backend.type == Device::Type::kSim
+             ? "there is no device of this backend; set INFINI_RT_SIM_DEVICES to 1 or more before "
+               "its first use"
+             : "there is no device of this backend");
   Fail(ErrorCode::kIndexOutOfRange, function, backend,
        "device index " + std::to_string(index) + " is out of range; the backend has " +
            std::to_string(count) +

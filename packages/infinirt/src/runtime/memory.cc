@@ -1,6 +1,7 @@
 // Memory: allocation, copies, fills.
 #include <cstdint>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 
 #include "core/allocations.h"
@@ -58,6 +59,12 @@ bool EnqueueCopy(Function function, const Backend& backend, StreamUse stream, Ca
   return to.pageable || from.pageable;
 }
 
+std::string AddressText(const void* data) {
+  std::ostringstream text;
+  text << data;
+  return text.str();
+}
+
 /// Raises the stored error of a host task on the current device's default stream.
 void RaiseDefaultStreamError(const Backend& backend) {
   if (backend.take_error == nullptr) return;
@@ -94,7 +101,7 @@ void ReleaseAllocation(Function function, const Backend& backend, const void* da
   Allocations::Taken taken = Allocations::Instance().Take(data, backend, on_host);
   if (taken.empty()) {
     Fail(ErrorCode::kInvalidArgument, function, backend,
-         std::string("the pointer is not a live allocation of ") +
+         "address " + AddressText(data) + " is not a live allocation of " +
              (on_host ? "MallocHost" : "Malloc or MallocAsync") +
              " of this backend: it was freed before, came from elsewhere or points into an "
              "allocation");

@@ -76,6 +76,7 @@ void StreamDestroy(Stream stream) {
     Fail(ErrorCode::kInvalidArgument, Function::kStreamDestroy, backend,
          "another thread destroyed the stream just now");
   }
+  LeaveStream(backend, record->device, stream);
   backend.stream_destroy(record->native);
 }
 

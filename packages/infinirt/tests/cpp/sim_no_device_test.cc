@@ -7,7 +7,7 @@ int main() {
   runtime::SelectBackend(Device::Type::kSim);
   CHECK_EQ(runtime::DeviceCount(), 0);
   char bytes[8] = {};
-  const char* const none = "there is no device of this backend";
+  const char* const none = "set INFINI_RT_SIM_DEVICES to 1 or more";
   CHECK_THROWS(runtime::Malloc(1), ErrorCode::kIndexOutOfRange, none);
   CHECK_THROWS(runtime::MallocHost(1), ErrorCode::kIndexOutOfRange, none);
   CHECK_THROWS(runtime::Memset(bytes, 0, 4), ErrorCode::kIndexOutOfRange, none);

@@ -141,6 +141,31 @@ def test_stream_guard(sim: None) -> None:
     rt.stream_destroy(stream)
 
 
+def test_a_stream_that_is_left_out_is_the_current_one(sim: None) -> None:
+    stream = rt.stream_create()
+    data = rt.malloc(4)
+    rt.stream_begin_capture(stream)
+    with rt.StreamGuard(stream):
+        rt.memset_async(data, 1, 4)
+        rt.memcpy_async(data, data, 4, rt.MemcpyKind.DEVICE_TO_DEVICE)
+    graph = rt.stream_end_capture(stream)
+    assert rt.graph_task_count(graph) == 2
+    rt.graph_destroy(graph)
+    rt.free(data)
+    rt.set_current_stream(stream)
+    rt.stream_destroy(stream)
+    assert rt.current_stream() == rt.default_stream()
+
+
+def test_handles_show_what_they_are(backend: str) -> None:
+    assert repr(rt.Stream()) == "Stream(id=0)"
+    assert repr(rt.get_memory_info()).startswith("MemoryInfo(free=")
+    assert repr(rt.get_device_properties(0)).startswith('DeviceProperties(name="')
+    event = rt.event_create()
+    assert repr(event) == f"Event(id={event.id})"
+    rt.event_destroy(event)
+
+
 def test_event_life_cycle(backend: str) -> None:
     stream, event = rt.stream_create(), rt.event_create()
     assert rt.event_query(event)

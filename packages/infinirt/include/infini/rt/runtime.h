@@ -8,6 +8,10 @@
 #ifndef INFINI_RT_RUNTIME_H_
 #define INFINI_RT_RUNTIME_H_
 
+#if __cplusplus < 202002L
+#error "InfiniRT needs C++20: compile with -std=c++20, or target_compile_features(... cxx_std_20)."
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,7 +25,7 @@
 namespace infini::rt {
 
 /// An ordered queue of work on one device. The default-constructed value names the default stream
-/// of the current device.
+/// of the current device, which neither waits for other streams nor makes them wait.
 struct Stream {
   std::uint64_t id = 0;
   friend constexpr bool operator==(const Stream&, const Stream&) noexcept = default;

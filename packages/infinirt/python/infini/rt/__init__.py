@@ -1,8 +1,12 @@
 """Device runtime: devices, memory, streams, events, host tasks and graphs.
 
 The functions are those of the C++ namespace `infini::rt::runtime` in snake case, with the same
-contracts. Addresses are plain integers, sizes are bytes, times are milliseconds. Errors are
-built-in exceptions whose text names the call, the device, what was expected and what was given:
+contracts, which `include/infini/rt/runtime.h` of the prefix tells in full; messages use the C++
+names (`EventRecord` is `event_record`). Addresses are plain integers, sizes are bytes, times are
+milliseconds. A `stream` that is left out is the calling thread's current one. Handles are numbers:
+what a `create` makes lives until its `destroy`, not until the number is forgotten. Errors are
+built-in exceptions whose text names the call, the device, what was expected and what was given; an
+exception of a host task is passed on as it is:
 
 ========================  ===============================================
 ValueError                a bad value, index, size, pointer or handle

@@ -4,8 +4,10 @@
 8 bytes in the machine's order, says.
 """
 
-from infini.rt._rt import TASK_DO_NOTHING as DO_NOTHING
-from infini.rt._rt import TASK_FAIL as FAIL
-from infini.rt._rt import TASK_SLEEP as SLEEP
+from infini.rt._rt import test_task
 
 __all__ = ["DO_NOTHING", "FAIL", "SLEEP"]
+
+DO_NOTHING: int = test_task("do_nothing")
+FAIL: int = test_task("fail")
+SLEEP: int = test_task("sleep")
