@@ -20,6 +20,13 @@ GATE = (ROOT / ".ci/run").read_text(encoding="utf-8")
 WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+# Pages whose programs need files or one another; the package's own test sets them up and runs them.
+RUN_BY_THEIR_PACKAGE = {
+    "docs/linnet/running.md": "packages/linnet/tests/torch/test_docs.py",
+    "packages/linked-resolver/README.md": "packages/linked-resolver/tests/test_documentation.py",
+    "packages/linnet/README.md": "packages/linnet/tests/test_readme.py",
+}
+
 
 def _sessions_of_noxfile() -> set[str]:
     text = (ROOT / "noxfile.py").read_text(encoding="utf-8")
@@ -33,6 +40,8 @@ def _sessions_of_gate() -> set[str]:
 def _documented_programs() -> list[tuple[str, str]]:
     found = []
     for path in files_of(ROOT, ["README.md", "docs", "packages"]):
+        if str(path) in RUN_BY_THEIR_PACKAGE:
+            continue
         if path.name == "README.md" or (path.parts[0] == "docs" and path.suffix == ".md"):
             blocks = BLOCK.findall((ROOT / path).read_text(encoding="utf-8"))
             # A snippet line stands for a file that a session runs.
@@ -94,6 +103,14 @@ def test_no_package_carries_index_or_source_settings_to_its_users(package: Packa
 def test_the_lock_file_is_ignored() -> None:
     done = subprocess.run(["git", "check-ignore", "-q", "uv.lock"], cwd=ROOT, check=False)
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(("page", "test"), RUN_BY_THEIR_PACKAGE.items())
+def test_pages_left_to_a_package_are_run_there(page: str, test: str) -> None:
+    text = (ROOT / test).read_text(encoding="utf-8")
+    assert BLOCK.search((ROOT / page).read_text(encoding="utf-8"))
+    assert Path(page).name in text
+    assert "python" in text
 
 
 @pytest.mark.parametrize(
