@@ -18,7 +18,9 @@ from ci.stamp import files_of
 
 GATE = (ROOT / ".ci/run").read_text(encoding="utf-8")
 WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- not run: [^>]{8,} -->\n+)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 # Pages whose programs need files or one another; the package's own test sets them up and runs them.
 RUN_BY_THEIR_PACKAGE = {
@@ -37,16 +39,31 @@ def _sessions_of_gate() -> set[str]:
     return set(re.findall(r"^ *step \"[\w ]+\" \d+ nox (\w+)", GATE, re.MULTILINE))
 
 
-def _documented_programs() -> list[tuple[str, str]]:
-    found = []
+def _documented_programs() -> dict[str, str]:
+    """For each page with Python code, its blocks in order as one program.
+
+    A block after `<!-- not run: reason -->` is left out.
+    """
+    programs = {}
     for path in files_of(ROOT, ["README.md", "docs", "packages"]):
-        if str(path) in RUN_BY_THEIR_PACKAGE:
-            continue
         if path.name == "README.md" or (path.parts[0] == "docs" and path.suffix == ".md"):
             blocks = BLOCK.findall((ROOT / path).read_text(encoding="utf-8"))
             # A snippet line stands for a file that a session runs.
-            found += [(str(path), block) for block in blocks if "--8<--" not in block]
-    return found
+            run = [block for unrun, block in blocks if not unrun and "--8<--" not in block]
+            if run:
+                programs[str(path)] = "\n".join(run)
+    return programs
+
+
+PROGRAMS = _documented_programs()
+
+
+def _link_examples(page: Path, folder: Path) -> None:
+    """Links into `folder` the examples of the package that `page` is about."""
+    examples = ROOT / "packages" / page.parts[1] / "examples" if len(page.parts) > 2 else None
+    if examples and examples.is_dir():
+        for source in [examples, *examples.iterdir()]:
+            (folder / source.name).symlink_to(source)
 
 
 def test_every_session_hands_over_to_a_command_of_its_name() -> None:
@@ -113,14 +130,11 @@ def test_pages_left_to_a_package_are_run_there(page: str, test: str) -> None:
     assert "python" in text
 
 
-@pytest.mark.parametrize(
-    ("page", "program"),
-    _documented_programs(),
-    ids=[f"{page}-{number}" for number, (page, _) in enumerate(_documented_programs())],
-)
-def test_programs_in_the_documentation_run(page: str, program: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", PROGRAMS)
+def test_programs_in_the_documentation_run(page: str, tmp_path: Path) -> None:
+    _link_examples(Path(page), tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", PROGRAMS[page]],
         cwd=tmp_path,
         # The pages say to set it where they use the simulated accelerator.
         env={**os.environ, "INFINI_RT_SIM_DEVICES": "2"},
