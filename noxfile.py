@@ -102,7 +102,7 @@ def vendors(session: nox.Session) -> None:
 @nox.session
 def sanitize(session: nox.Session) -> None:
     """Runs the C++ tests under AddressSanitizer with UBSan, and under ThreadSanitizer."""
-    work(session, workspace=False)
+    work(session, "test", workspace=False)
 
 
 @nox.session

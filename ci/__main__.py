@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from ci import benchmarks, checks, infinirt, lint, site, smoke, suites, wheels
+from ci import benchmarks, checks, infiniops, infinirt, lint, site, smoke, suites, wheels
 from ci.steps import Step, run_steps
 
 # Session: its steps, given the command's further arguments, and whether a failed step stops it.
@@ -16,7 +16,7 @@ SESSIONS: dict[str, tuple[Callable[[Sequence[str]], list[Step]], bool]] = {
     "build": (wheels.steps, True),
     "cuda_compile": (lambda _: infinirt.cuda_steps(), True),
     "vendors": (lambda _: infinirt.vendor_steps(), False),
-    "sanitize": (lambda _: infinirt.sanitize_steps(), False),
+    "sanitize": (lambda _: [*infinirt.sanitize_steps(), *infiniops.sanitize_steps()], False),
     "lint": (lint.steps, False),
     "checks": (lambda _: checks.steps(), False),
     "docs": (site.steps, False),

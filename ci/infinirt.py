@@ -70,7 +70,7 @@ def sanitize_steps() -> list[Step]:
             Step(f"infinirt: build, {name}", partial(native.build, configuration)),
             Step(
                 f"infinirt: C++ tests, {name}",
-                partial(native.run_tests, configuration, wrapper=_fixed_addresses()),
+                partial(native.run_tests, configuration, wrapper=fixed_addresses()),
             ),
         ]
     return steps
@@ -113,7 +113,7 @@ def _test_cuda() -> None:
     native.run_tests(CUDA)
 
 
-def _fixed_addresses() -> tuple[str, ...]:
+def fixed_addresses() -> tuple[str, ...]:
     """Words that run a command without address randomisation.
 
     ThreadSanitizer of GCC 12 and Clang 16 refuses to start where the kernel randomises more than

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from ci import infinirt, toolchain
+from ci import infiniops, infinirt, toolchain
 from ci.native import ROOT
 from ci.packages import PACKAGES
 from ci.steps import Step, run
@@ -18,6 +18,7 @@ def steps(arguments: Sequence[str]) -> list[Step]:
         return [Step("pytest", partial(pytest, *arguments))]
     return [
         *infinirt.build_and_test_steps(),
+        *infiniops.build_and_test_steps(),
         Step("ci: tests", partial(pytest, "ci/tests")),
         *(
             Step(f"{package.name}: Python tests", partial(pytest, f"packages/{package.name}/tests"))

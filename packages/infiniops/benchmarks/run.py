@@ -75,8 +75,8 @@ def operator_results(entry: dict[str, Any]) -> list[Result]:
             }
             names = {"torch": torch, **entry["attributes"], **inputs}
             ours, peer = compare(
-                lambda f=function, i=inputs, a=entry["attributes"]: f(**i, **a),  # type: ignore[misc]
-                lambda c=peer_code, n=names: eval(c, n),  # type: ignore[misc]
+                lambda f=function, i=inputs, a=entry["attributes"]: f(**i, **a),  # type: ignore[misc]  # mypy infers no lambda with defaults
+                lambda c=peer_code, n=names: eval(c, n),  # type: ignore[misc]  # mypy infers no lambda with defaults
             )
             results.append(Result(entry["operator"], dtype, case, ours, peer))
     return results

@@ -5,7 +5,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-import infini.ops  # noqa: E402
+import infini.ops  # noqa: E402  # after the setting or skip above
 
 DTYPES = [torch.float32, torch.bfloat16, torch.int64]
 

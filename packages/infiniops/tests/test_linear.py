@@ -4,8 +4,8 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-import infini.ops  # noqa: E402
-from infini import rt  # noqa: E402
+import infini.ops  # noqa: E402  # after the setting or skip above
+from infini import rt  # noqa: E402  # after the setting or skip above
 
 DTYPES = [torch.float32, torch.bfloat16]
 

@@ -4,7 +4,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-import infini.ops  # noqa: E402
+import infini.ops  # noqa: E402  # after the setting or skip above
 
 
 def oracle(x: Any, weight: Any = None, eps: Any = 1e-6) -> Any:

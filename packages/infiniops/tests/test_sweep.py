@@ -13,7 +13,7 @@ from sweep import (  # type: ignore[import-not-found]  # noqa: E402
     run_layout,
 )
 
-import infini.ops  # noqa: E402
+import infini.ops  # noqa: E402  # after the setting or skip above
 
 SWEEPS = load_sweeps()
 CASES = [

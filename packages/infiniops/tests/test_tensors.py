@@ -11,7 +11,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-import infini.ops  # noqa: E402
+import infini.ops  # noqa: E402  # after the setting or skip above
 
 READ_TENSOR = "must be a tensor (DLPack or the buffer protocol), got"
 
@@ -29,7 +29,7 @@ def quantised() -> Any:
         return torch.quantize_per_tensor(torch.ones(2), 1.0, 0, torch.quint8)
 
 
-class Wrapper(torch.Tensor):  # type: ignore[misc]
+class Wrapper(torch.Tensor):  # type: ignore[misc]  # torch's class is untyped
     """A subclass whose elements are not where its storage is."""
 
     @staticmethod
@@ -123,7 +123,7 @@ def test_inputs_may_be_read_only_or_require_grad() -> None:
     assert not result.requires_grad
 
 
-class Plain(torch.Tensor):  # type: ignore[misc]
+class Plain(torch.Tensor):  # type: ignore[misc]  # torch's class is untyped
     """A subclass that adds nothing."""
 
 

@@ -16,7 +16,7 @@ def _autoload() -> None:
 
 import torch  # noqa: E402, F401  # see `_autoload`
 
-from torch_infini import _registration  # noqa: E402
+from torch_infini import _registration  # noqa: E402  # after the checks above
 
 __all__ = ["__version__"]
 

@@ -81,7 +81,7 @@ void BindSelection(nb::module_& module) {
 }  // namespace infini::ops::python
 
 NB_MODULE(_native, module) {
-  using namespace infini::ops::python;  // NOLINT(google-build-using-namespace)
+  using namespace infini::ops::python;  // NOLINT(google-build-using-namespace): one scope
   CheckAbi();
   RegisterErrors();
   module.attr("version") = INFINI_OPS_VERSION;

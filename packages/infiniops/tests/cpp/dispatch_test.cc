@@ -77,7 +77,7 @@ void ExplainSaysWhy() {
 }  // namespace infini::ops
 
 int main() {
-  using namespace infini::ops;  // NOLINT(google-build-using-namespace)
+  using namespace infini::ops;  // NOLINT(google-build-using-namespace): one scope
   TheSmallestSlotIsTheDefault();
   AnUnsupportedCallListsWhatSupportsIt();
   FallbackTakesTheNextSlot();

@@ -163,7 +163,7 @@ void TheAbiVersionIsThatOfTheHeaders() {
 }  // namespace infini::ops
 
 int main() {
-  using namespace infini::ops;  // NOLINT(google-build-using-namespace)
+  using namespace infini::ops;  // NOLINT(google-build-using-namespace): one scope
   CallTakesPlainLiterals();
   InferGivesShapesAndDtypes();
   ErrorsNameWhatIsWrong();

@@ -137,7 +137,7 @@ void ForeignMemoryIsRefused() {
 }  // namespace infini::ops
 
 int main() {
-  using namespace infini::ops;  // NOLINT(google-build-using-namespace)
+  using namespace infini::ops;  // NOLINT(google-build-using-namespace): one scope
   StridesReachTheDevice();
   RowsReachTheDevice();
   MatricesReachTheDevice();

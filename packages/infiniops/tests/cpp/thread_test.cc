@@ -50,7 +50,7 @@ std::vector<float> Solve(const Problem& problem, Stream stream) {
 }  // namespace infini::ops
 
 int main() {
-  using namespace infini::ops;  // NOLINT(google-build-using-namespace)
+  using namespace infini::ops;  // NOLINT(google-build-using-namespace): one scope
   std::vector<std::vector<float>> expected;
   for (int index = 0; index < 64; ++index) expected.push_back(Solve(ProblemOf(index), {}));
   std::vector<int> wrong(kThreads);

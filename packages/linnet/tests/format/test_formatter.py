@@ -17,7 +17,7 @@ PROGRAMS = all_programs()
 
 @pytest.mark.parametrize("path", [*LIBRARY, *EXAMPLES], ids=lambda p: p.stem)
 def test_our_own_sources_are_formatted(path: object) -> None:
-    text = path.read_text(encoding="utf-8")  # type: ignore[attr-defined]
+    text = path.read_text(encoding="utf-8")  # type: ignore[attr-defined]  # parametrised with paths
     assert assert_invariants(text) == text
 
 

@@ -48,7 +48,7 @@ def constraint(pick: random.Random) -> Constraint:
 
 def truth(one: Constraint, values: dict[object, int]) -> bool | None:
     """Whether a constraint holds; None where a divisor is not positive."""
-    left, right = one.left.evaluate(values), one.right.evaluate(values)  # type: ignore[arg-type]
+    left, right = one.left.evaluate(values), one.right.evaluate(values)  # type: ignore[arg-type]  # values are numbers here
     return None if left is None or right is None else one.holds(left, right)
 
 
@@ -61,13 +61,13 @@ def test_proofs_are_sound(record_property: object) -> None:
         facts = Facts(known)
         claims = facts.prove(goal)
         answers = [
-            truth(goal, values)  # type: ignore[arg-type]
+            truth(goal, values)  # type: ignore[arg-type]  # values are numbers here
             for values in ASSIGNMENTS
-            if all(truth(fact, values) for fact in known)  # type: ignore[arg-type]
+            if all(truth(fact, values) for fact in known)  # type: ignore[arg-type]  # values are numbers here
         ]
         assert not (claims and False in answers), f"seed {seed}: {goal} from {known}"
         if True in answers and False not in answers:
             true += 1
             proved += claims
-    record_property("share proved", f"{proved} of {true}")  # type: ignore[operator]
+    record_property("share proved", f"{proved} of {true}")  # type: ignore[operator]  # values are numbers here
     assert proved > 0.5 * true

@@ -43,7 +43,7 @@ def reference(tokens: Any, weights: dict[str, Any], head: Any) -> Any:
 
     rows, length = tokens.shape
     x = weights["model.embed_tokens.weight"][tokens]
-    for i in range(SIZES["Layers"]):  # type: ignore[arg-type]
+    for i in range(SIZES["Layers"]):  # type: ignore[arg-type]  # sizes are numbers
         w = {k.split(f"layers.{i}.")[1]: v for k, v in weights.items() if f"layers.{i}." in k}
         y = norm(x, w["input_layernorm.weight"])
 

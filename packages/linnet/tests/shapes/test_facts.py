@@ -136,7 +136,7 @@ def constraints() -> st.SearchStrategy[Constraint]:
 
 
 def divisors_positive(p: Poly, values: dict[object, int]) -> bool:
-    return p.evaluate(values) is not None  # type: ignore[arg-type]
+    return p.evaluate(values) is not None  # type: ignore[arg-type]  # symbols are keys
 
 
 @settings(max_examples=1500, deadline=None)
@@ -154,5 +154,5 @@ def test_what_is_proved_holds_for_every_small_assignment(
         sides = [(c, c.left.evaluate(values), c.right.evaluate(values)) for c in known]
         if left is None or right is None or any(a is None or b is None for _, a, b in sides):
             continue
-        if all(c.holds(a, b) for c, a, b in sides):  # type: ignore[arg-type]
+        if all(c.holds(a, b) for c, a, b in sides):  # type: ignore[arg-type]  # symbols are keys
             assert goal.holds(left, right), f"{goal} at {values} under {[str(c) for c in known]}"

@@ -109,7 +109,8 @@ ThreadState& GetThreadState();
 struct Outcome {
   Outcome(Status code)
       : status(code) {}  // NOLINT(google-explicit-constructor): bodies return either
-  Outcome(Work deferred) : work(std::move(deferred)) {}  // NOLINT(google-explicit-constructor)
+  Outcome(Work deferred)
+      : work(std::move(deferred)) {}  // NOLINT(google-explicit-constructor): as above
 
   Status status = kSuccess;
   Work work;

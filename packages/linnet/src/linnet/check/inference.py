@@ -32,7 +32,7 @@ class Unifier:
 
     def is_open(self, key: object) -> bool:
         """Whether a generic still has no value."""
-        return key in self.open and not self.values.bound(key)  # type: ignore[arg-type]
+        return key in self.open and not self.values.bound(key)  # type: ignore[arg-type]  # a key is hashable
 
     def unify(self, param: Type, argument: Type) -> None:
         """Binds what `argument` tells; disagreement is found when the argument is checked."""

@@ -86,7 +86,7 @@ class LoopEvaluator(TensorEvaluator):
         case, region = arms[0]
         if case == "_" or len(arms) == 1:
             return self.run(region)[0]
-        variant = self.builder.constant(case, "i64")  # type: ignore[arg-type]
+        variant = self.builder.constant(case, "i64")  # type: ignore[arg-type]  # an enum's position
         test = self.emit(op, "compare", (number, variant), (), "bool", comparison="eq")
         first = self.branch(region)
         before = dict(self.world.states)

@@ -1,6 +1,7 @@
 """The syntax tree. Nodes are immutable and compared by identity; `same_tree` compares structure.
 
-One class for each rule of the grammar, in one file so that the whole tree is read in one place.
+One class for each rule of the grammar. It is over 500 lines long because the whole tree is read in
+one place.
 """
 
 from __future__ import annotations
