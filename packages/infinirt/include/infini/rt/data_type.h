@@ -37,10 +37,11 @@ inline constexpr int kDataTypeCount = 17;
 
 /// The three fields of DLPack's `DLDataType`.
 struct DlpackDataType {
-  std::uint8_t code;
-  std::uint8_t bits;
-  std::uint16_t lanes;
+  std::uint8_t code;    ///< `DLDataTypeCode`.
+  std::uint8_t bits;    ///< Size of one lane.
+  std::uint16_t lanes;  ///< 1 for every type of this library.
 
+  /// Whether all fields are equal.
   friend constexpr bool operator==(const DlpackDataType&, const DlpackDataType&) noexcept = default;
 };
 

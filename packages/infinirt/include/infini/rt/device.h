@@ -45,12 +45,15 @@ class Device {
   /// Throws `Error` (invalid argument) for an unknown name or a malformed index.
   INFINI_RT_EXPORT static Device Parse(std::string_view text);
 
+  /// The family.
   constexpr Type type() const noexcept { return type_; }
+  /// The index within the family.
   constexpr int index() const noexcept { return index_; }
 
   /// Returns "<type name>:<index>", for example "nvidia:0".
   INFINI_RT_EXPORT std::string ToString() const;
 
+  /// Whether family and index are the same.
   friend constexpr bool operator==(const Device&, const Device&) noexcept = default;
 
  private:
@@ -68,6 +71,7 @@ INFINI_RT_EXPORT const char* DeviceTypeTorchName(Device::Type type) noexcept;
 
 }  // namespace infini::rt
 
+/// Hash of family and index.
 template <>
 struct std::hash<infini::rt::Device> {
   std::size_t operator()(const infini::rt::Device& device) const noexcept {

@@ -26,7 +26,7 @@ enum class ErrorCode : std::uint8_t {
 
 /// One row of the error table: which exception a code becomes on each side.
 struct ErrorCodeInfo {
-  ErrorCode code;
+  ErrorCode code;            ///< The code.
   const char* name;          ///< Stable name, for example "invalid_argument".
   const char* python_class;  ///< Built-in Python exception raised by `infini.rt` and `infini.ops`.
   const char* torch_class;   ///< PyTorch exception raised by torch-infini.
@@ -56,6 +56,7 @@ class INFINI_RT_EXPORT Error : public std::exception {
   Error(ErrorCode code, std::string_view function, std::string_view device,
         std::string_view message);
 
+  /// What kind of mistake or failure it is.
   ErrorCode code() const noexcept { return code_; }
   /// Name of the public function that failed, for example "Malloc".
   const std::string& function() const noexcept;
@@ -63,6 +64,7 @@ class INFINI_RT_EXPORT Error : public std::exception {
   const std::string& device() const noexcept;
   /// The sentence without function and device.
   const std::string& message() const noexcept;
+  /// The whole text.
   const char* what() const noexcept override;
 
  private:

@@ -9,10 +9,14 @@ namespace infini::rt {
 
 /// IEEE 754 binary16. Conversion from float rounds to nearest, ties to even, and keeps NaN.
 struct Float16 {
+  /// The pattern.
   std::uint16_t bits = 0;
 
+  /// Zero.
   constexpr Float16() noexcept = default;
+  /// The nearest binary16 value; ties go to the even one.
   constexpr explicit Float16(float value) noexcept : bits(FromFloat(value)) {}
+  /// The value with that pattern.
   static constexpr Float16 FromBits(std::uint16_t bits) noexcept {
     Float16 result;
     result.bits = bits;
@@ -57,10 +61,14 @@ struct Float16 {
 
 /// The upper half of a float. Conversion from float rounds to nearest, ties to even, and keeps NaN.
 struct BFloat16 {
+  /// The pattern.
   std::uint16_t bits = 0;
 
+  /// Zero.
   constexpr BFloat16() noexcept = default;
+  /// The nearest bfloat16 value; ties go to the even one.
   constexpr explicit BFloat16(float value) noexcept : bits(FromFloat(value)) {}
+  /// The value with that pattern.
   static constexpr BFloat16 FromBits(std::uint16_t bits) noexcept {
     BFloat16 result;
     result.bits = bits;

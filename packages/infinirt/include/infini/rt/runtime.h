@@ -27,25 +27,33 @@ namespace infini::rt {
 /// An ordered queue of work on one device. The default-constructed value names the default stream
 /// of the current device, which neither waits for other streams nor makes them wait.
 struct Stream {
+  /// Number of the handle; 0 is the default-constructed value.
   std::uint64_t id = 0;
+  /// Whether both name the same.
   friend constexpr bool operator==(const Stream&, const Stream&) noexcept = default;
 };
 
 /// A point in the work of a stream. The default-constructed value names no event.
 struct Event {
+  /// Number of the handle; 0 is the default-constructed value.
   std::uint64_t id = 0;
+  /// Whether both name the same.
   friend constexpr bool operator==(const Event&, const Event&) noexcept = default;
 };
 
 /// Recorded work that can be instantiated. The default-constructed value names no graph.
 struct Graph {
+  /// Number of the handle; 0 is the default-constructed value.
   std::uint64_t id = 0;
+  /// Whether both name the same.
   friend constexpr bool operator==(const Graph&, const Graph&) noexcept = default;
 };
 
 /// A graph that is ready to launch. The default-constructed value names none.
 struct GraphExec {
+  /// Number of the handle; 0 is the default-constructed value.
   std::uint64_t id = 0;
+  /// Whether both name the same.
   friend constexpr bool operator==(const GraphExec&, const GraphExec&) noexcept = default;
 };
 
@@ -80,28 +88,28 @@ enum class MemcpyKind : std::uint8_t {
 
 /// What is known about a device.
 struct DeviceProperties {
-  std::string name;
+  std::string name;              ///< As the driver or the operating system calls it.
   std::size_t total_memory = 0;  ///< Bytes.
   int multiprocessor_count = 0;  ///< Multiprocessors of an accelerator, usable cores of the CPU.
   int capability_major = 0;      ///< Compute capability; 0 where the family has none.
-  int capability_minor = 0;
+  int capability_minor = 0;      ///< Its second number.
 };
 
 /// Bytes of device memory.
 struct MemoryInfo {
-  std::size_t free = 0;
-  std::size_t total = 0;
+  std::size_t free = 0;   ///< What a new allocation could get.
+  std::size_t total = 0;  ///< What the device has.
 };
 
 /// The range of stream priorities; lower numbers come first. Both are 0 without `kStreamPriority`.
 struct StreamPriorityRange {
-  int least = 0;
-  int greatest = 0;
+  int least = 0;     ///< Comes last.
+  int greatest = 0;  ///< Comes first.
 };
 
 /// How an event is created.
 struct EventOptions {
-  bool timing = true;
+  bool timing = true;         ///< `EventElapsedTime` needs it.
   bool blocking = false;      ///< Needs `kBlockingEvent`.
   bool interprocess = false;  ///< Needs `kIpcEvent`, and `timing` to be false.
 };

@@ -77,15 +77,20 @@ class TensorView {
     if (!IsClearlySound(any_size, 0)) RequireSoundContiguous(shape);
   }
 
+  /// As above, with the lists written out.
   TensorView(void* data, std::initializer_list<std::int64_t> shape,
              std::initializer_list<std::int64_t> strides, DataType dtype, Device device)
       : TensorView(data, std::span(shape.begin(), shape.size()),
                    std::span(strides.begin(), strides.size()), dtype, device) {}
+  /// As above, with the list written out.
   TensorView(void* data, std::initializer_list<std::int64_t> shape, DataType dtype, Device device)
       : TensorView(data, std::span(shape.begin(), shape.size()), dtype, device) {}
 
+  /// The same view; allocates above rank 8.
   TensorView(const TensorView& other) { CopyFrom(other); }
+  /// Takes `other` over, which becomes empty above rank 8.
   TensorView(TensorView&& other) noexcept { MoveFrom(other); }
+  /// The same view as `other`; a failed allocation leaves this one as it was.
   TensorView& operator=(const TensorView& other) {
     if (this != &other) {
       TensorView copy(other);  // first, so that a failed allocation leaves this view as it was
@@ -94,6 +99,7 @@ class TensorView {
     }
     return *this;
   }
+  /// Takes `other` over, which becomes empty above rank 8.
   TensorView& operator=(TensorView&& other) noexcept {
     if (this != &other) {
       Release();
@@ -103,14 +109,20 @@ class TensorView {
   }
   ~TensorView() { Release(); }
 
+  /// Address of the element whose indices are all zero.
   void* data() const noexcept { return data_; }
+  /// Element type.
   DataType dtype() const noexcept { return dtype_; }
+  /// Where the elements are.
   Device device() const noexcept { return device_; }
+  /// Number of dimensions.
   int rank() const noexcept { return rank_; }
 
+  /// Sizes of the dimensions.
   std::span<const std::int64_t> shape() const noexcept {
     return {sizes(), static_cast<std::size_t>(rank_)};
   }
+  /// Strides of the dimensions in elements.
   std::span<const std::int64_t> strides() const noexcept {
     return {steps(), static_cast<std::size_t>(rank_)};
   }
@@ -165,9 +177,10 @@ class TensorView {
   /// Lowest address of any element and the first address past the highest one; both null without
   /// elements.
   struct ByteRange {
-    const std::byte* begin;
-    const std::byte* end;
+    const std::byte* begin;  ///< Lowest address.
+    const std::byte* end;    ///< First address past the highest.
   };
+  /// The bytes between the lowest and the highest element.
   INFINI_RT_EXPORT ByteRange byte_range() const noexcept;
 
   /// For messages: "float32[2, 3] on cpu:0", with ", strides [1, 2]" when the view is not
@@ -258,6 +271,7 @@ class TensorView {
 
 }  // namespace infini::rt
 
+/// Hash of a view; see `TensorView::hash`.
 template <>
 struct std::hash<infini::rt::TensorView> {
   std::size_t operator()(const infini::rt::TensorView& view) const noexcept { return view.hash(); }
