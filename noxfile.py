@@ -84,7 +84,7 @@ def tests(session: nox.Session) -> None:
 def build(session: nox.Session) -> None:
     """Builds prefixes into `build/`, sdists and wheels into `dist/`, and tries each wheel alone;
     arguments name packages."""
-    work(session, "wheels", workspace=False)
+    work(session, "wheels", "torch")
 
 
 @nox.session

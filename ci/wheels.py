@@ -40,8 +40,14 @@ def build(package: Package) -> str:
     """Builds the sdist, and the wheel from the sdist, so that the sdist is complete."""
     for old in _built(package):
         old.unlink()
-    options = ["--package", package.distribution, "--out-dir", str(DIST), *_settings(package)]
-    run("uv", "build", "--python", sys.executable, *options)
+    options = ["--out-dir", str(DIST), "--python", sys.executable]
+    if package.name == "torch-infini":
+        # Against the torch, infinirt and infiniops of this environment, as its README says.
+        options += ["--no-config", "--no-build-isolation"]
+    else:
+        # Packages that were built before are build requirements of those after.
+        options += ["--find-links", str(DIST), *_settings(package)]
+    run("uv", "build", *options, package.folder)
     return ", ".join(path.name for path in _built(package))
 
 

@@ -169,13 +169,13 @@ void FreeOnStream(int index, void* data, void* stream) {
 
 void* AllocateHost(std::size_t bytes) {
   constexpr std::size_t kAlignment = 64;
-  void* const data =
-      std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  std::unique_ptr<void, void (*)(void*)> data(std::aligned_alloc(kAlignment, rounded), std::free);
   if (data == nullptr) return nullptr;
   SimWorld& world = World();
   const std::scoped_lock lock(world.pinned_mutex);
-  world.pinned.emplace(reinterpret_cast<std::uintptr_t>(data), bytes);
-  return data;
+  world.pinned.emplace(reinterpret_cast<std::uintptr_t>(data.get()), bytes);
+  return data.release();
 }
 
 void FreeHostMemory(void* data) {
