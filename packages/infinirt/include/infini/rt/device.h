@@ -71,7 +71,7 @@ INFINI_RT_EXPORT const char* DeviceTypeTorchName(Device::Type type) noexcept;
 
 }  // namespace infini::rt
 
-/// Hash of family and index.
+/// @cond  Doxygen finds no scope for a specialisation of a standard template.
 template <>
 struct std::hash<infini::rt::Device> {
   std::size_t operator()(const infini::rt::Device& device) const noexcept {
@@ -79,5 +79,6 @@ struct std::hash<infini::rt::Device> {
            static_cast<std::uint32_t>(device.index());
   }
 };
+/// @endcond
 
 #endif  // INFINI_RT_DEVICE_H_

@@ -271,10 +271,11 @@ class TensorView {
 
 }  // namespace infini::rt
 
-/// Hash of a view; see `TensorView::hash`.
+/// @cond  Doxygen finds no scope for a specialisation of a standard template.
 template <>
 struct std::hash<infini::rt::TensorView> {
   std::size_t operator()(const infini::rt::TensorView& view) const noexcept { return view.hash(); }
 };
+/// @endcond
 
 #endif  // INFINI_RT_TENSOR_VIEW_H_
