@@ -101,7 +101,8 @@ def vendors(session: nox.Session) -> None:
 
 @nox.session
 def sanitize(session: nox.Session) -> None:
-    """Runs the C++ tests under AddressSanitizer with UBSan, and under ThreadSanitizer."""
+    """Runs InfiniRT's C++ tests under AddressSanitizer with UBSan, and under ThreadSanitizer; `--all`
+    runs InfiniOps' too."""
     work(session, "test", workspace=False)
 
 

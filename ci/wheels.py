@@ -38,6 +38,7 @@ def steps(arguments: Sequence[str]) -> list[Step]:
 
 def build(package: Package) -> str:
     """Builds the sdist, and the wheel from the sdist, so that the sdist is complete."""
+    DIST.mkdir(exist_ok=True)
     for old in _built(package):
         old.unlink()
     options = ["--out-dir", str(DIST), "--python", sys.executable]
