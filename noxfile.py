@@ -101,8 +101,8 @@ def vendors(session: nox.Session) -> None:
 
 @nox.session
 def sanitize(session: nox.Session) -> None:
-    """Runs InfiniRT's C++ tests under AddressSanitizer with UBSan, and under ThreadSanitizer; `--all`
-    runs InfiniOps' too."""
+    """Runs InfiniRT's C++ tests under AddressSanitizer with UBSan, and under ThreadSanitizer; with
+    `--all` InfiniOps' too."""
     work(session, "test", workspace=False)
 
 

@@ -16,7 +16,7 @@ SESSIONS: dict[str, tuple[Callable[[Sequence[str]], list[Step]], bool]] = {
     "build": (wheels.steps, True),
     "cuda_compile": (lambda _: infinirt.cuda_steps(), True),
     "vendors": (lambda _: infinirt.vendor_steps(), False),
-    # InfiniOps takes long under ThreadSanitizer, so the gate leaves it to `nox -s sanitize -- --all`.
+    # The gate leaves InfiniOps, which takes long, to `nox -s sanitize -- --all`.
     "sanitize": (
         lambda arguments: [
             *infinirt.sanitize_steps(),
