@@ -116,7 +116,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Builds the documentation site into `build/site`; `--write` renews the generated pages."""
-    work(session, "docs")
+    work(session, "docs", workspace=False)
 
 
 @nox.session
