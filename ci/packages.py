@@ -69,9 +69,10 @@ def install_options(root: Path) -> list[str]:
     """What `uv sync` has to be told so that compiled packages are those of the present sources.
 
     uv rebuilds a package of the workspace when a build setting or a file of its `cache-keys`
-    changes, by time, and not for a header of another package. So the hash is a build setting; it also lets sessions share one build. CMake and
-    setuptools read no variable of that name. The packages are installed as users get them, since an
-    editable install hides the stubs of native modules from mypy.
+    changes, by time, and not for a header of another package. So the hash of the sources is a build
+    setting; it also lets sessions share one build. CMake and setuptools read no variable of that
+    name. The packages are installed as users get them, since an editable install hides the stubs of
+    native modules from mypy.
     """
     options = []
     for package in PACKAGES:
