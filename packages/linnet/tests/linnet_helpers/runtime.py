@@ -122,8 +122,7 @@ class ReferenceCall:
             else:
                 out.copy_(functional.rms_norm(inputs[0], weights[0].shape, weights[0], 1e-5))
 
-        recorder = _recording.current
-        recorder.work.append(work) if recorder is not None else work()
+        do(work)
         return [out]
 
 
@@ -132,6 +131,15 @@ class _Recording(threading.local):
 
 
 _recording = _Recording()
+
+
+def do(work: Callable[[], None]) -> None:
+    """Does it, or appends it to what this thread records."""
+    recorder = _recording.current
+    if recorder is None:
+        work()
+    else:
+        recorder.work.append(work)
 
 
 class ListRecorder:

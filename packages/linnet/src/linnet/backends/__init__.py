@@ -15,6 +15,7 @@ from linnet.backends.contract import (
     Options,
     Recorder,
     Replay,
+    Requirement,
     Target,
 )
 from linnet.backends.discovery import GROUP, Skipped, available, skipped
@@ -34,6 +35,7 @@ __all__ = [
     "Region",
     "RegionError",
     "Replay",
+    "Requirement",
     "Skipped",
     "Target",
     "available",

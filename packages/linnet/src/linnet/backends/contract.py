@@ -85,16 +85,30 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Requirement:
+    """An input whose elements must lie in `least` to `greatest`, both inclusive: token ids,
+    positions. `input` is its place among the region's inputs.
+    """
+
+    input: int
+    least: int
+    greatest: int
+
+
+@dataclass(frozen=True)
 class ExecutableMeta:
-    """What an executable touches beside its inputs and outputs.
+    """What an executable touches beside its inputs and outputs, and when it may fail.
 
     `states_read` and `states_written` are paths. `holds` is the number of bytes that it keeps
-    beyond the model's own weights once it is prepared (repacked weights, workspaces).
+    beyond the model's own weights once it is prepared (repacked weights, workspaces). `requires`:
+    once recorded it cannot fail when these hold; None, the default, promises nothing. Linnet checks
+    them before a replay, and copies the states of a step only where something in it may fail.
     """
 
     states_read: tuple[str, ...] = ()
     states_written: tuple[str, ...] = ()
     holds: int = 0
+    requires: tuple[Requirement, ...] | None = None
 
 
 class Context(Protocol):

@@ -25,6 +25,10 @@ UNARY = ("neg", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "abs")
 BINARY = ("add", "sub", "mul", "div", "rem", "min", "max")
 BITWISE = ("and", "or", "xor")
 SHIFTS = ("shl", "shr")
+#: Kinds whose result is its operand's memory with other sizes and strides.
+VIEWS = frozenset(("permute", "slice", "broadcast"))
+#: Kinds whose result has no element but the operand's.
+SAME_ELEMENTS = VIEWS | {"reshape", "fill"}
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all")
 

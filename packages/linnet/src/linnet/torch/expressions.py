@@ -46,8 +46,6 @@ _CALLS = {
 }
 #: Kinds whose spelling takes a Python number for an operand, if another operand is a tensor.
 TAKES_NUMBERS = frozenset((*_INFIX, "div", "rem", "compare"))
-#: Kinds that give another view of their operand and compute nothing.
-VIEWS = frozenset(("permute", "slice", "broadcast"))
 
 
 def literal(value: bool | int | float, dtype: str) -> str:

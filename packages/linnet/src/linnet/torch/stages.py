@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from linnet.graph import Call, Graph, SourceSpan, Step
-from linnet.torch.expressions import VIEWS, library_call
+from linnet.graph.kinds import VIEWS
+from linnet.torch.expressions import library_call
 
 Stage: TypeAlias = Literal["constants", "prepare", "main"]
 #: Whether the parameters at these paths lie, or can be laid, one after another in one buffer.

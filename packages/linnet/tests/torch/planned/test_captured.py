@@ -199,6 +199,28 @@ def test_a_state_that_was_replaced_is_seen() -> None:
     assert (made == 2).all()
 
 
+def counted_from_literals() -> Graph:
+    """x + (3 * iota), which is the same every time, then that sum doubled."""
+    builder = GraphBuilder()
+    x = builder.input("x", (4,))
+    place = builder.step("iota", shape=(4,), dtype="f32")
+    table = builder.step("mul", place, builder.constant(3.0))
+    first = builder.step("add", x, x)
+    return builder.graph(builder.step("add", first, table))
+
+
+def test_what_depends_on_literals_alone_is_made_once() -> None:
+    model = model_of(counted_from_literals())
+    x = torch.arange(4.0)
+    step = captured(model, [x], Sums())
+    for n in range(4):
+        (made,) = step([x + n])
+        assert torch.equal(made, 2 * (x + n) + 3 * torch.arange(4.0))
+    report = step.report()
+    assert (report.parts, report.calls, report.unrecorded) == (1, 2, ())
+    assert (report.recorded_steps, report.once_steps, report.steps) == (2, 2, 4)
+
+
 def viewing() -> Graph:
     """A sum, turned and cut by view steps, then another sum of the views."""
     builder = GraphBuilder()
@@ -224,7 +246,7 @@ def test_views_between_recorded_parts_cost_nothing_and_are_recorded_through() ->
         assert torch.equal(made, model.run_entry("forward", [x + n], compile=False))
     report = step.report()
     assert (report.parts, report.calls) == (1, 2)
-    assert (report.recorded_steps, report.view_steps, report.steps) == (2, 3, 5)
+    assert (report.recorded_steps, report.once_steps, report.steps) == (2, 3, 5)
     assert report.unrecorded == ()
 
 

@@ -71,7 +71,7 @@ def test_interpreted_generated_planned_and_captured_decoding_agree(dtype: str) -
             assert close, path
     report = step.report()
     assert report.recorded_steps > 0
-    assert report.recorded_steps + report.view_steps < report.steps
+    assert report.recorded_steps + report.once_steps < report.steps
 
 
 def test_one_token_at_a_time_equals_the_prompt_at_once() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from linnet_helpers.runtime import Reference, model_of
+from linnet_helpers.runtime import Reference, do, model_of
 from torch import Tensor
 
-from linnet.backends import Context, ExecutableMeta, Options, Region, Target
+from linnet.backends import Context, ExecutableMeta, Options, Region, Requirement, Target
 from linnet.backends.testing import GraphBuilder
 from linnet.graph import Graph
 from linnet.torch.planned import Captured
@@ -116,6 +116,116 @@ def test_a_step_that_fails_leaves_the_states_as_they_were(captured: bool, in_pla
         with pytest.raises(RuntimeError, match=r"back end reference, .*: the kernel failed"):
             step(given())
         assert (model.tensor("total") == 2).all()
+
+
+def placing() -> Graph:
+    """Steps 0 to 3 put x at place `at` of the state; step 4 doubles it."""
+    builder = GraphBuilder(entry="step")
+    x, at = builder.input("x", (1,)), builder.input("at", (1,), "i64")
+    slots = builder.state("slots", (4,))
+    hit = builder.step(
+        "compare", builder.step("iota", shape=(4,), dtype="i64"), at, comparison="eq"
+    )
+    after = builder.step("select", hit, x, slots)
+    builder.write("slots", after)
+    return builder.graph(builder.step("add", after, after))
+
+
+class Placer(Reference):
+    """Takes the write in place and the sum after it, and records both."""
+
+    requires: tuple[Requirement, ...] | None = None
+    fails = False
+
+    def match(self, graph: Graph, target: Target) -> Sequence[Region]:
+        return [Region.of(graph, 0, 4), Region.of(graph, 4, 5)]
+
+    def compile(self, region: Region, target: Target, options: Options) -> Any:
+        return Place(self, region) if region.states_written else Double(self)
+
+
+class Place:
+    def __init__(self, backend: Placer, region: Region) -> None:
+        self.meta = ExecutableMeta((), region.states_written, requires=backend.requires)
+
+    def prepare(self, context: Context) -> None:
+        pass
+
+    def execute(self, inputs: Any, outputs: Any, context: Context) -> list[Tensor]:
+        at, x = sorted(inputs, key=lambda tensor: tensor.dtype == torch.float32)
+        slots = context.parameters["slots"]
+
+        def write() -> None:
+            slots[int(at)] = x[0]
+
+        do(write)
+        return [slots]
+
+
+class Double:
+    def __init__(self, backend: Placer) -> None:
+        self.backend = backend
+        self.meta = ExecutableMeta(requires=backend.requires and ())
+
+    def prepare(self, context: Context) -> None:
+        pass
+
+    def execute(self, inputs: Any, outputs: Any, context: Context) -> list[Tensor]:
+        out = torch.empty(4) if outputs[0] is None else outputs[0]
+
+        def double() -> None:
+            if self.backend.fails:
+                raise RuntimeError("the kernel failed")
+            torch.add(inputs[0], inputs[0], out=out)
+
+        do(double)
+        return [out]
+
+
+def placed(requires: tuple[Requirement, ...] | None) -> tuple[Any, Placer, Captured]:
+    model = model_of(placing())
+    backend = Placer()
+    backend.requires = requires
+    given = [torch.ones(1), torch.tensor([0])]
+    plan = model.plan_for("step", given, backends=[backend], measure=False)
+    step = Captured(plan, model.context_for(plan))
+    for n in range(3):
+        (made,) = step([torch.full((1,), n + 1.0), torch.tensor([n])])
+    assert made.tolist() == [2, 4, 6, 0]
+    assert step.report().unrecorded == ()
+    return model, backend, step
+
+
+# `compare` reads `at` before `select` reads x.
+AT_IN_BOUNDS = (Requirement(input=0, least=0, greatest=3),)
+
+
+def test_what_a_region_requires_is_checked_before_a_replay() -> None:
+    model, _, step = placed(AT_IN_BOUNDS)
+    before = model.tensor("slots").clone()
+    for wrong in (-1, 4):
+        message = f"step: input `at`: expected values from 0 to 3 .*, got {wrong}"
+        with pytest.raises(IndexError, match=message):
+            step([torch.ones(1), torch.tensor([wrong])])
+        assert torch.equal(model.tensor("slots"), before)
+
+
+def test_a_step_that_cannot_fail_copies_no_state() -> None:
+    _, _, step = placed(AT_IN_BOUNDS)
+    assert step._recording is not None
+    assert step._recording.backed_up == ()
+    _, _, careful = placed(None)
+    assert careful._recording is not None
+    assert careful._recording.backed_up == ("slots",)
+
+
+def test_a_step_that_may_fail_puts_written_states_back() -> None:
+    model, backend, step = placed(None)
+    before = model.tensor("slots").clone()
+    backend.fails = True
+    with pytest.raises(RuntimeError, match="the kernel failed"):
+        step([torch.ones(1), torch.tensor([3])])
+    assert torch.equal(model.tensor("slots"), before)
 
 
 def refused(make: Any) -> str:

@@ -30,12 +30,15 @@ class UnrecordedRow:
 
 @dataclass(frozen=True)
 class CaptureReport:
-    """How much of a step is recorded: steps of the graph, kernel calls, bytes of the arena."""
+    """How much of a step is recorded: steps of the graph, kernel calls, bytes of the arena.
+
+    `once_steps` cost a replay nothing: they were done when the step was recorded.
+    """
 
     entry: str
     steps: int
     recorded_steps: int
-    view_steps: int
+    once_steps: int
     parts: int
     calls: int
     arena_bytes: int
@@ -46,7 +49,7 @@ class CaptureReport:
         return {"version": 1, **asdict(self)}
 
     def __str__(self) -> str:
-        share = (self.recorded_steps + self.view_steps) / self.steps if self.steps else 1.0
+        share = (self.recorded_steps + self.once_steps) / self.steps if self.steps else 1.0
         lines = [
             f"captured step of entry {self.entry}: {share:.0%} of {self.steps} steps recorded, "
             f"{self.calls} kernel calls in {self.parts} parts, {self.arena_bytes} bytes of buffers"
@@ -99,7 +102,7 @@ class Captured:
             entry=self.plan.graph.entry,
             steps=len(self.plan.graph.steps),
             recorded_steps=sum(len(i.region.steps) for part in parts for i in part.items),
-            view_steps=sum(_steps(items[n]) for n in recording.views),
+            once_steps=sum(_steps(items[n]) for n in recording.made_once),
             parts=len(parts),
             calls=sum(part.replay.calls for part in parts),
             arena_bytes=recording.arena.size,
@@ -128,7 +131,8 @@ class Captured:
             else:
                 fixed.copy_(tensor)
         written: dict[str, Tensor] = {}
-        with restored(engine.states_in_place, context.parameters):
+        engine.check_requirements(inputs)
+        with restored(recording.backed_up, context.parameters):
             for entry in recording.program:
                 if isinstance(entry, Part):
                     _run_part(entry, self.plan.graph.entry)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
 from linnet.graph import Graph
+from linnet.graph.kinds import SAME_ELEMENTS
 from linnet.torch.dtypes import describe, describe_tensor, torch_dtype
 from linnet.torch.planned.context import PlanContext
 from linnet.torch.planned.items import Item, RegionItem, SliceItem
@@ -34,6 +35,72 @@ class Engine:
         self.states_in_place = tuple(dict.fromkeys(p for r in regions for p in r.states_written))
         self._paths = {p.value: p.path for p in graph.parameters}
         self._paths.update({s.value: s.path for s in graph.states})
+        self._given = {item.value: n for n, item in enumerate(graph.inputs)}
+        self._limits = self._find_limits()
+
+    def _find_limits(self) -> dict[int, tuple[int, int, str]]:
+        """Position of an entry input -> what its elements must lie between, and for whom."""
+        found: dict[int, tuple[int, int, str]] = {}
+        for item in self.items:
+            if not isinstance(item, RegionItem):
+                continue
+            for need in item.executable.meta.requires or ():
+                place = self._given.get(self._source(item.inputs[need.input]))
+                if place is None:
+                    continue
+                least, greatest, who = found.get(place, (need.least, need.greatest, item.where()))
+                if need.least > least or need.greatest < greatest:
+                    who = item.where()
+                found[place] = (max(least, need.least), min(greatest, need.greatest), who)
+        return found
+
+    def _source(self, number: int) -> int:
+        """The value whose elements a value has: itself, or what it is a view of."""
+        step = self.graph.producers.get(number)
+        while step is not None and step.kind in SAME_ELEMENTS:
+            number = step.operands[0]
+            step = self.graph.producers.get(number)
+        return number
+
+    def check_requirements(self, inputs: Sequence[Tensor]) -> None:
+        """IndexError for an entry input with an element that the back ends' regions cannot take.
+        Reads no input that they require nothing of.
+        """
+        for place, (least, greatest, who) in self._limits.items():
+            tensor = inputs[place]
+            if tensor.numel() == 0:
+                continue
+            low, high = (int(bound) for bound in torch.aminmax(tensor.to("cpu", torch.int64)))
+            if low < least or high > greatest:
+                wrong = low if low < least else high
+                raise IndexError(
+                    f"{self.graph.entry}: input `{self.graph.inputs[place].name}`: expected values "
+                    f"from {least} to {greatest} ({who}), got {wrong}"
+                )
+
+    def fragile_states(self, recorded: Container[int]) -> tuple[str, ...]:
+        """The states that back ends write in place before or while something may fail, when the
+        items at the positions `recorded` are replayed on inputs that met the requirements, and the
+        others run one by one.
+        """
+        written: dict[str, None] = {}
+        fragile: dict[str, None] = {}
+        for position, item in enumerate(self.items):
+            if isinstance(item, RegionItem):
+                written.update(dict.fromkeys(item.region.states_written))
+                fails = position not in recorded or not self._infallible(item)
+            else:
+                fails = position not in recorded
+            if fails:
+                fragile.update(written)
+        return tuple(fragile)
+
+    def _infallible(self, item: RegionItem) -> bool:
+        """Whether everything that a recorded region requires is checked before a replay."""
+        needs = item.executable.meta.requires
+        return needs is not None and all(
+            self._source(item.inputs[need.input]) in self._given for need in needs
+        )
 
     def run(
         self, inputs: Sequence[Tensor], context: PlanContext

@@ -74,22 +74,29 @@ def arrange(
 ) -> tuple[Item, ...]:
     """Regions at their places, and between them the steps that are left as slices.
 
-    Writes to states that no region does come last: they are stored when the step has succeeded
-    anyway, and so they do not part regions that could be recorded as one. `runner` makes the
-    generated source of a portion.
+    Steps that depend on literals alone come first, as a slice of their own that a captured step
+    runs once. Writes to states that no region does come last: they are stored when the step has
+    succeeded anyway, and so they do not part regions that could be recorded as one. `runner` makes
+    the generated source of a portion.
     """
     covered = {n for item in regions for n in item.region.steps}
     starts = {item.region.start: item for item in regions}
-    items: list[Item | list[int]] = []
     left = [n for n in range(len(graph.steps)) if n not in covered or n in starts]
-    writes = [n for n in left if n not in starts and graph.steps[n].kind == "state_write"]
-    late = set(writes)
-    for position in [*(n for n in left if n not in late), *writes]:
+    free = [n for n in left if n not in starts]
+    constant = constant_steps(graph)
+    early = [n for n in free if n in constant]
+    writes = [n for n in free if graph.steps[n].kind == "state_write"]
+    moved = {*early, *writes}
+    items: list[Item | list[int]] = [early] if early else []
+    apart = bool(early)
+    for position in [*(n for n in left if n not in moved), *writes]:
         if position in starts:
             items.append(starts[position])
+            apart = False
             continue
-        if not items or not isinstance(items[-1], list):
+        if apart or not items or not isinstance(items[-1], list):
             items.append([])
+            apart = False
         last = items[-1]
         assert isinstance(last, list)
         last.append(position)
@@ -102,6 +109,17 @@ def arrange(
         else:
             arranged.append(item)
     return tuple(arranged)
+
+
+def constant_steps(graph: Graph) -> frozenset[int]:
+    """Positions of the steps that depend on nothing but literals."""
+    known = {value.number for value in graph.values if value.origin == "constant"}
+    found = set()
+    for step in graph.steps:
+        if step.kind != "state_write" and known.issuperset(step.reads):
+            known.update(step.results)
+            found.add(step.index)
+    return frozenset(found)
 
 
 def portion_of(graph: Graph, steps: Sequence[int]) -> Portion:

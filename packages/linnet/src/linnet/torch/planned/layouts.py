@@ -9,9 +9,7 @@ from torch import Tensor
 
 from linnet.backends import Region
 from linnet.graph import Graph
-
-#: Kinds whose result may lie in its operand's memory with other strides.
-VIEWS = frozenset(("permute", "slice", "broadcast", "fill", "reshape"))
+from linnet.graph.kinds import SAME_ELEMENTS
 
 
 def layouts_of(graph: Graph, region: Region, tensor: Callable[[str], Tensor]) -> list[Any]:
@@ -29,7 +27,7 @@ def layouts_of(graph: Graph, region: Region, tensor: Callable[[str], Tensor]) ->
 def _views(graph: Graph, number: int) -> list[Any]:
     chain: list[Any] = []
     step = graph.producers.get(number)
-    while step is not None and step.kind in VIEWS:
+    while step is not None and step.kind in SAME_ELEMENTS:
         source = step.operands[0]
         chain.append([step.kind, list(graph.values[source].shape), _plain(step.attributes)])
         step = graph.producers.get(source)

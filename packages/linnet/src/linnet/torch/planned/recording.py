@@ -11,12 +11,12 @@ from torch import Tensor
 
 from linnet.backends import Backend, Recorder, Replay, Target
 from linnet.graph import Graph
+from linnet.graph.kinds import VIEWS
 from linnet.torch.dtypes import torch_dtype
-from linnet.torch.expressions import VIEWS
 from linnet.torch.planned.arena import Arena, Lifetime, make_arena
 from linnet.torch.planned.context import PlanContext
 from linnet.torch.planned.engine import Engine
-from linnet.torch.planned.items import Item, RegionItem, SliceItem
+from linnet.torch.planned.items import Item, RegionItem, SliceItem, constant_steps
 from linnet.torch.planned.proposals import describe_failure
 
 
@@ -37,14 +37,17 @@ class Recording:
     """A step made ready to replay.
 
     `program` is what to do in order: replay a part, or run the item at a position. `tensors` are
-    the values with fixed addresses. `reasons` says of each item that is not recorded why.
+    the values with fixed addresses. `made_once` are the items that a replay does not run: views,
+    and what depends on literals alone. `reasons` says of each item that is not recorded why.
+    `backed_up` are the states that a failing replay may leave half written.
     """
 
     program: tuple[Part | int, ...]
     tensors: Mapping[int, Tensor]
     arena: Arena
-    views: frozenset[int]
+    made_once: frozenset[int]
     reasons: Mapping[int, str]
+    backed_up: tuple[str, ...]
 
 
 class _RecordingError(Exception):
@@ -109,11 +112,15 @@ class _Attempt:
         self.states = _state_results(self.graph, recorded)
         #: View value -> the value in whose memory it lies.
         self.roots: dict[int, int] = {}
+        #: The values that depend on literals alone.
+        self.constants: dict[int, Tensor] = {}
 
     def recording(self) -> Recording:
+        constants = self.find_constants()
         views = self.find_views()
+        made_once = frozenset((*constants, *views))
         arena = make_arena(self.lifetimes(), self.context.device)
-        tensors = dict(arena.tensors)
+        tensors = {**arena.tensors, **self.constants}
         for number, path in self.states.items():
             tensors[number] = self.context.parameters[path]
         for position in views:
@@ -121,7 +128,7 @@ class _Attempt:
         program: list[Part | int] = []
         part: list[int] = []
         for position, item in enumerate(self.items):
-            if position in views:
+            if position in made_once:
                 continue
             open_backend = self.items[part[-1]] if part else None
             same = (
@@ -138,8 +145,24 @@ class _Attempt:
                 part.append(position)
         if part:
             program.append(self.record_part(part, tensors))
-        reasons = {n: reason for n, reason in self.reasons.items() if n not in views}
-        return Recording(tuple(program), tensors, arena, frozenset(views), reasons)
+        reasons = {n: reason for n, reason in self.reasons.items() if n not in made_once}
+        backed_up = self.engine.fragile_states(set(range(len(self.items))) - set(reasons))
+        return Recording(tuple(program), tensors, arena, made_once, reasons, backed_up)
+
+    # --- constants: slices that depend on literals alone ---
+
+    def find_constants(self) -> list[int]:
+        """Positions of the slices that depend on literals alone. Their values are made now, once,
+        and stay where they are.
+        """
+        constant = constant_steps(self.graph)
+        found = []
+        for position, item in enumerate(self.items):
+            if isinstance(item, SliceItem) and constant.issuperset(item.portion.steps):
+                outputs, _ = item.runner.run([], self.context.parameters.__getitem__)
+                self.constants.update(zip(item.outputs, outputs, strict=True))
+                found.append(position)
+        return found
 
     # --- views: slices that compute nothing ---
 
@@ -147,7 +170,7 @@ class _Attempt:
         """Positions of the slices whose outputs lie in the memory of fixed values: they are made
         once, when recording, and cost nothing in a replay.
         """
-        made: dict[int, Tensor] = {}
+        made: dict[int, Tensor] = dict(self.constants)
         found = []
         for position, item in enumerate(self.items):
             if isinstance(item, SliceItem) and self.only_views(item):
@@ -168,7 +191,9 @@ class _Attempt:
         moves = all(step.kind in VIEWS or step.kind == "reshape" for step in steps)
         values = [self.graph.values[n] for n in item.inputs]
         empty = any(0 in value.shape for value in values)
-        fixed = all(n in self.touched or n in self.roots for n in item.inputs)
+        fixed = all(
+            n in self.touched or n in self.roots or n in self.constants for n in item.inputs
+        )
         useful = any(n in self.touched for n in item.outputs)
         return moves and bool(item.inputs) and not empty and (fixed or useful)
 
@@ -200,7 +225,7 @@ class _Attempt:
             last[self.roots.get(number, number)] = end
         found = []
         for number in sorted(self.touched):
-            if number in self.states or number in self.roots:
+            if number in self.states or number in self.roots or number in self.constants:
                 continue
             value = self.graph.values[number]
             begins = first[number]
