@@ -70,14 +70,43 @@ class Aten:
 
 
 @dataclass(frozen=True)
+class LinnetSource:
+    """Where an argument's value comes from.
+
+    `kind` says what `what` is: the op's `argument` by name or the step's `operand` by position,
+    with `view` (`:` and `None`, as an index) for a tensor; and for an attribute also a fixed
+    `value`, a step's `attribute` by name, or of the `result` its dtype.
+    """
+
+    kind: Literal["argument", "operand", "value", "attribute", "result"]
+    what: object
+    view: tuple[str, ...] = ()
+
+    def record(self) -> object:
+        """The source as operators.json has it."""
+        if self.kind in ("argument", "operand") and not self.view:
+            return self.what
+        return {self.kind: self.what, **({"view": list(self.view)} if self.view else {})}
+
+
+@dataclass(frozen=True)
 class Linnet:
-    """A Linnet op (`module::name`) or step kind that the operator computes: our argument -> the
-    op's argument by name, or the step's operand by position.
+    """A Linnet op (`module::name`) or step kind that the operator computes: our argument -> where
+    its value comes from. `when` are attributes that the step must have.
     """
 
     op: str | None
     step: str | None
-    arguments: tuple[tuple[str, str | int], ...]
+    arguments: tuple[tuple[str, LinnetSource], ...]
+    when: tuple[tuple[str, str], ...] = ()
+
+    def record(self) -> dict[str, object]:
+        """The entry as operators.json has it."""
+        record: dict[str, object] = {"op": self.op} if self.op else {"step": self.step}
+        if self.when:
+            record["when"] = dict(self.when)
+        record["arguments"] = {name: source.record() for name, source in self.arguments}
+        return record
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,13 @@ class Value:
         """The value as a mapping."""
         return Mapping(self)
 
+    def scalar(self) -> bool | int | float | str:
+        """The value as a bool, number or text."""
+        value = self._scalar()
+        if not isinstance(value, (bool, int, float, str)):
+            raise self.error(f"expected a bool, number or text, got {self._kind()}")
+        return value
+
     def _scalar(self) -> object:
         if not isinstance(self.node, yaml.ScalarNode):
             return None

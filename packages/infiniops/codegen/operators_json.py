@@ -53,12 +53,7 @@ def _operator(operator: Operator, build: Build) -> dict[str, object]:
             {"overload": f"aten::{item.overload}", "arguments": dict(item.arguments)}
             for item in operator.aten
         ],
-        "linnet": [
-            {"op": item.op, "arguments": dict(item.arguments)}
-            if item.op
-            else {"step": item.step, "arguments": dict(item.arguments)}
-            for item in operator.linnet
-        ],
+        "linnet": [item.record() for item in operator.linnet],
     }
 
 

@@ -14,12 +14,12 @@ from .declaration import (
     Aten,
     Attribute,
     AttributeType,
-    Linnet,
     Operator,
     Tensor,
     Tolerance,
 )
 from .document import Mapping, Value, read_document
+from .linnet import read_linnet
 from .shapes import Shape, parse_shape
 
 GROUPS = ("elementwise", "gated", "normalization", "matrix", "reduction", "movement", "attention")
@@ -65,7 +65,7 @@ def read_declaration(path: Path) -> Operator:
         rounds=numerics.required("rounds").text(),
         tolerance=_tolerances(document.required("tolerance"), inputs[0].dtypes),
         aten=_aten(document.optional("aten"), (*inputs, *attributes, *outputs)),
-        linnet=_linnet(document.optional("linnet"), inputs, attributes),
+        linnet=read_linnet(document.optional("linnet"), inputs, attributes),
     )
     numerics.finish()
     document.finish()
@@ -318,28 +318,3 @@ def _aten(value: Value | None, arguments: tuple[Tensor | Attribute, ...]) -> tup
             raise item.error(f"nothing is said about {', '.join(missing)}")
         overloads.append(Aten(overload, tuple(pairs)))
     return tuple(overloads)
-
-
-def _linnet(
-    value: Value | None, inputs: tuple[Tensor, ...], attributes: tuple[Attribute, ...]
-) -> tuple[Linnet, ...]:
-    """A key with `::` is an op, whose arguments have names; any other is a step kind, whose
-    operands have positions. Attributes that are not mentioned keep their default.
-    """
-    if value is None:
-        return ()
-    names = (*(tensor.name for tensor in inputs), *(one.name for one in attributes))
-    found: list[Linnet] = []
-    for key, item in value.mapping().items():
-        is_op = "::" in key
-        pairs: list[tuple[str, str | int]] = []
-        for name, target in item.mapping().items():
-            if name not in names:
-                raise target.error(f"`{name}` is no input or attribute: {', '.join(names)}")
-            pairs.append((name, target.text() if is_op else target.integer()))
-        missing = [t.name for t in inputs if not t.optional and t.name not in dict(pairs)]
-        missing += [a.name for a in attributes if not a.has_default and a.name not in dict(pairs)]
-        if missing:
-            raise item.error(f"nothing is said about {', '.join(missing)}")
-        found.append(Linnet(key if is_op else None, None if is_op else key, tuple(pairs)))
-    return tuple(found)

@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codegen.declaration import Tolerance
+from codegen.declaration import LinnetSource, Tolerance
 from codegen.document import DeclarationError
 from codegen.read import read_declaration
 
@@ -55,10 +55,39 @@ def test_a_declaration_is_read_whole(tmp_path: Path) -> None:
     assert (op.op, op.step, dict(op.arguments)) == (
         "std.m::scale",
         None,
-        {"input": "x", "factor": "by"},
+        {"input": LinnetSource("argument", "x"), "factor": LinnetSource("argument", "by")},
     )
-    assert (step.op, step.step, dict(step.arguments)) == (None, "mul", {"input": 1, "weight": 0})
+    assert (step.op, step.step, dict(step.arguments)) == (
+        None,
+        "mul",
+        {"input": LinnetSource("operand", 1), "weight": LinnetSource("operand", 0)},
+    )
     assert not operator.smoke
+
+
+def test_linnet_arguments_come_from_views_values_attributes_and_results(tmp_path: Path) -> None:
+    lines = """\
+  std.m::scale: {input: "x[:, None]", factor: {value: 2.5}}
+  scale: {when: {comparison: le}, input: 0, factor: {attribute: by}}
+  cast: {input: 0, factor: {result: dtype}}
+"""
+    text = GOOD[: GOOD.index("  std.m::scale: {")] + lines
+    records = [item.record() for item in read(tmp_path, text).linnet]
+    assert records == [
+        {
+            "op": "std.m::scale",
+            "arguments": {
+                "input": {"argument": "x", "view": [":", "None"]},
+                "factor": {"value": 2.5},
+            },
+        },
+        {
+            "step": "scale",
+            "when": {"comparison": "le"},
+            "arguments": {"input": 0, "factor": {"attribute": "by"}},
+        },
+        {"step": "cast", "arguments": {"input": 0, "factor": {"result": "dtype"}}},
+    ]
 
 
 MISTAKES = [
@@ -184,6 +213,32 @@ MISTAKES = [
     ),
     ("{input: 1,", "{input: one,", "19: linnet.mul.input: expected an integer, got 'one'"),
     ("{input: x,", "{input: 0,", "18: linnet.std.m::scale.input: expected text, got '0'"),
+    (
+        "{input: x,",
+        '{input: "x[0]",',
+        "18: linnet.std.m::scale.input: expected an argument, or one with a view such as "
+        "`mask[:, None]`, got 'x[0]'",
+    ),
+    (
+        "factor: by}",
+        'factor: "by[None]"}',
+        "18: linnet.std.m::scale.factor: only a tensor has a view",
+    ),
+    (
+        "{input: x,",
+        "{input: {value: 1},",
+        "18: linnet.std.m::scale.input: a tensor comes from an argument or operand",
+    ),
+    (
+        "factor: by}",
+        "factor: {number: 1}}",
+        "18: linnet.std.m::scale.factor: expected one of `value`, `attribute`, `result`",
+    ),
+    (
+        "factor: by}",
+        "factor: {result: shape}}",
+        "18: linnet.std.m::scale.factor.result: expected `dtype`, got 'shape'",
+    ),
 ]
 
 
