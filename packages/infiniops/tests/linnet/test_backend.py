@@ -222,10 +222,15 @@ def test_an_attribute_that_is_no_constant_is_left() -> None:
     assert taken(builder.graph(call.result)) == ["mul", "mul"]
 
 
-def test_a_sum_with_a_constant_is_left() -> None:
+def test_a_sum_with_a_constant_takes_it_as_a_tensor() -> None:
     builder = GraphBuilder()
     x = builder.input("x", (3, 8))
-    assert taken(builder.graph(builder.step("add", x, builder.constant(1.0)))) == []
+    model = model_of(builder.graph(builder.step("add", x, builder.constant(1.5))))
+    plan = model.plan_for("forward", [batch(0)], backends=[InfiniOps()], measure=False)
+    assert len(plan.regions) == 1
+    step = Captured(plan, model.context_for(plan))
+    for seed in range(3):
+        assert torch.equal(step([batch(seed)])[0], batch(seed) + 1.5)
 
 
 def test_a_call_whose_inside_is_read_outside_is_left() -> None:

@@ -15,15 +15,15 @@ import torch
 
 import infini.ops
 from infini import rt
-from infini.linnet.recorder import GraphRecorder, recording_stream
+from infini.linnet.recorder import GraphRecorder, recording
 from infini.rt import testing
 
 
 def stream_number() -> int:
     """The stream that this thread records on."""
-    stream = recording_stream()
-    assert stream is not None
-    return stream.id
+    recorder = recording()
+    assert recorder is not None
+    return recorder.stream.id
 
 
 def double(value: torch.Tensor) -> None:
@@ -174,7 +174,7 @@ def test_an_error_while_recording_drops_it_and_the_recorder_goes_on() -> None:
 
     with pytest.raises(ValueError, match="linear on cpu"):
         fail()
-    assert recording_stream() is None
+    assert recording() is None
     with recorder.recording():
         double(value)
     replay = recorder.finish()
@@ -195,9 +195,7 @@ def test_a_call_that_fails_ends_the_run_with_its_error() -> None:
     recorder = GraphRecorder("cpu")
     with recorder.recording():
         double(value)
-        stream = recording_stream()
-        assert stream is not None
-        rt.launch_host(stream, testing.FAIL)
+        rt.launch_host(recorder.stream, testing.FAIL)
         double(value)
     replay = recorder.finish()
     with pytest.raises(RuntimeError):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import infini.ops
-from infini.linnet.table import read_table
+from infini.linnet.table import Source, read_table
 
 OPERATOR: dict[str, Any] = {
     "inputs": [
@@ -38,13 +38,34 @@ def test_an_entry_becomes_a_record(tmp_path: Path) -> None:
     (mapped,) = read_table(file(tmp_path, OPERATOR))
     assert (mapped.operator, mapped.op, mapped.step) == ("norm", "m::norm", None)
     assert [(a.name, a.source, a.optional) for a in mapped.arguments] == [
-        ("input", "x", False),
-        ("weight", "w", True),
+        ("input", Source("argument", "x"), False),
+        ("weight", Source("argument", "w"), True),
     ]
     assert mapped.arguments[0].dtypes == frozenset(("f32",))
     assert mapped.arguments[0].ranks == (1, None)
-    assert dict(mapped.attributes) == {"eps": "epsilon"}
+    assert dict(mapped.attributes) == {"eps": Source("argument", "epsilon")}
     assert mapped.devices == frozenset(("cpu",))
+
+
+def test_sources_may_be_views_values_attributes_and_results(tmp_path: Path) -> None:
+    entry = {
+        "step": "compare",
+        "when": {"comparison": "le"},
+        "arguments": {
+            "input": {"operand": 0, "view": [":", "None"]},
+            "eps": {"value": 2.5},
+        },
+    }
+    (mapped,) = read_table(file(tmp_path, changed(linnet=[entry])))
+    assert mapped.arguments[0].source == Source("operand", 0, (slice(None), None))
+    assert dict(mapped.attributes) == {"eps": Source("value", 2.5)}
+    assert dict(mapped.when) == {"comparison": "le"}
+
+
+def test_an_input_that_is_written_is_the_result(tmp_path: Path) -> None:
+    inputs = [{**OPERATOR["inputs"][0], "written": True}, *OPERATOR["inputs"][1:]]
+    (mapped,) = read_table(file(tmp_path, changed(inputs=inputs, outputs=[])))
+    assert mapped.written is mapped.arguments[0]
 
 
 def test_operators_without_an_entry_are_left_out(tmp_path: Path) -> None:
@@ -66,6 +87,11 @@ def test_another_schema_is_refused(tmp_path: Path) -> None:
         ({"op": "m::f", "step": "add", "arguments": {"input": "x"}}, "expected exactly one"),
         ({"op": "m::f", "arguments": {"weight": "w"}}, "does not say what the input 'input' is"),
         ({"op": "m::f", "arguments": {"input": "x", "bias": "b"}}, "has no argument 'bias'"),
+        ({"op": "m::f", "arguments": {"input": {"from": "x"}}}, "is no source of an argument"),
+        (
+            {"op": "m::f", "arguments": {"input": {"argument": "x", "view": ["0"]}}},
+            "is no source of an argument",
+        ),
     ],
 )
 def test_a_wrong_entry_is_named(tmp_path: Path, entry: dict[str, Any], text: str) -> None:

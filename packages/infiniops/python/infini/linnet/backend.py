@@ -1,37 +1,32 @@
-"""The back end: regions of a Linnet graph that one InfiniOps operator computes."""
+"""The back end: regions of a Linnet graph that InfiniOps' operators compute."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TypeAlias
 
 import infini.ops
-from infini.linnet.recorder import GraphRecorder, recording_stream
-from infini.linnet.table import Argument, Mapped, read_table
-from linnet.backends import (
-    Capabilities,
-    Context,
-    Cost,
-    ExecutableMeta,
-    Options,
-    Region,
-    Target,
-)
+from infini.linnet.fused import fused_regions
+from infini.linnet.program import Program
+from infini.linnet.recorder import GraphRecorder
+from infini.linnet.single import program_of, region_of_call
+from infini.linnet.table import Mapped, devices_of, read_operators, read_table
+from linnet.backends import Capabilities, Cost, Options, Region, Target
 from linnet.graph import Graph
 
-if TYPE_CHECKING:
-    from torch import Tensor
+#: Steps and call of a region -> how it is computed.
+Found: TypeAlias = dict[tuple[tuple[int, ...], int | None], Program]
 
-#: PyTorch's device types, by InfiniRT's names of what they are.
+#: InfiniRT's device types by PyTorch's names of them.
 DEVICES = {"cpu": "cpu"}
 
 
 class InfiniOps:
     """Runs the ops and steps that operators of this InfiniOps build compute, on the CPU.
 
-    A region is one op's call or one step. Results differ from the generated source within the
-    operators' tolerances: `rms_norm`, for one, rounds once, after the weight.
+    A region is one op's call, one step, or neighbours that a few operators compute together.
+    Results differ from the generated source within the operators' tolerances: `rms_norm`, for
+    one, rounds once, after the weight.
     """
 
     name = "infiniops"
@@ -39,46 +34,37 @@ class InfiniOps:
 
     def __init__(self) -> None:
         self.version = infini.ops.__version__
-        table = read_table(infini.ops.operators_json())
-        self._ops = {mapped.op: mapped for mapped in table if mapped.op is not None}
-        self._steps = {mapped.step: mapped for mapped in table if mapped.step is not None}
+        path = infini.ops.operators_json()
+        table = read_table(path)
+        self._devices = {name: devices_of(one) for name, one in read_operators(path).items()}
+        self._last: tuple[Graph | None, Found] = (None, {})
+        self._ops: dict[str, list[Mapped]] = {}
+        self._steps: dict[str, list[Mapped]] = {}
+        for mapped in table:
+            if mapped.op is not None:
+                self._ops.setdefault(mapped.op, []).append(mapped)
+            elif mapped.step is not None:
+                self._steps.setdefault(mapped.step, []).append(mapped)
 
     def probe(self, target: Target) -> Capabilities | None:
         """The CPU, if this build has kernels for it."""
         device = DEVICES.get(target.kind)
-        mapped = (*self._ops.values(), *self._steps.values())
-        return Capabilities() if any(device in one.devices for one in mapped) else None
+        return Capabilities() if any(device in one for one in self._devices.values()) else None
 
     def match(self, graph: Graph, target: Target) -> Iterator[Region]:
-        """Calls of mapped ops, and mapped steps outside them."""
-        device = DEVICES[target.kind]
-        taken: set[int] = set()
-        for call in graph.calls:
-            mapped = self._ops.get(call.callee) if call.kind == "op" else None
-            if mapped is None or device not in mapped.devices or call.start == call.stop:
-                continue
-            region = Region.of(graph, call.start, call.stop, call.index)
-            if call_of(graph, region, mapped) is not None:
-                taken.update(region.steps)
-                yield region
-        for step in graph.steps:
-            mapped = self._steps.get(step.kind)
-            if mapped is None or device not in mapped.devices or step.index in taken:
-                continue
-            region = Region.of(graph, step.index, step.index + 1)
-            if call_of(graph, region, mapped) is not None:
-                yield region
+        """Fusions, calls of mapped ops, and mapped steps outside those calls."""
+        for steps, call in self._find(graph, target):
+            yield Region(graph, steps, call)
 
-    def compile(self, region: Region, target: Target, options: Options) -> OperatorCall:
-        """The operator's call with its arguments found."""
-        if region.call is not None:
-            mapped = self._ops.get(region.graph.calls[region.call].callee)
-        else:
-            mapped = self._steps.get(region.graph.steps[region.start].kind)
-        call = None if mapped is None else call_of(region.graph, region, mapped)
-        if call is None:
+    def compile(self, region: Region, target: Target, options: Options) -> Program:
+        """The region's operator calls with their arguments found."""
+        graph, found = self._last
+        if graph is not region.graph:
+            found = self._find(region.graph, target)
+        program = found.get((region.steps, region.call))
+        if program is None:
             raise ValueError(f"infiniops: no operator computes this region ({region.steps})")
-        return call
+        return program
 
     def estimate_cost(self, region: Region, target: Target) -> Cost | None:
         """Nothing is known without running."""
@@ -89,121 +75,37 @@ class InfiniOps:
         device = DEVICES.get(target.kind)
         return None if device is None else GraphRecorder(device)
 
+    def _find(self, graph: Graph, target: Target) -> Found:
+        """Everything that it can run in `graph`; remembered, since a plan asks for each region."""
+        found: Found = {}
+        for region, program in self._programs(graph, DEVICES[target.kind]):
+            found.setdefault((region.steps, region.call), program)
+        self._last = (graph, found)
+        return found
 
-@dataclass(frozen=True)
-class FromInput:
-    """A tensor argument that is one of the region's inputs."""
-
-    position: int
-
-
-@dataclass(frozen=True)
-class FromPath:
-    """A tensor argument that is a parameter, buffer or state."""
-
-    path: str
-
-
-class OperatorCall:
-    """An executable: one call of one operator."""
-
-    def __init__(
-        self,
-        operator: str,
-        tensors: Mapping[str, FromInput | FromPath],
-        attributes: Mapping[str, Any],
-        states_read: tuple[str, ...],
-    ) -> None:
-        self.meta = ExecutableMeta(states_read=states_read)
-        self._function: Callable[..., Any] = getattr(infini.ops, operator)
-        self._tensors = tuple(tensors.items())
-        self._attributes = dict(attributes)
-
-    def prepare(self, context: Context) -> None:
-        """Nothing: weights are read where they are."""
-
-    def execute(
-        self, inputs: Sequence[Tensor], outputs: Sequence[Tensor | None], context: Context
-    ) -> list[Tensor]:
-        """Calls the operator, on the recording's stream while this thread records."""
-        tensors = {
-            name: inputs[source.position]
-            if isinstance(source, FromInput)
-            else context.parameters[source.path].detach()
-            for name, source in self._tensors
-        }
-        stream = recording_stream()
-        return [self._function(**tensors, **self._attributes, out=outputs[0], stream=stream)]
-
-
-def call_of(graph: Graph, region: Region, mapped: Mapped) -> OperatorCall | None:
-    """The call of `mapped` that computes `region`, or None where it does not."""
-    if region.problem is not None or len(region.outputs) != 1 or region.states_written:
-        return None
-    values = _argument_values(graph, region, mapped)
-    if values is None:
-        return None
-    paths = {p.value: p.path for p in graph.parameters}
-    paths.update({s.value: s.path for s in graph.states})
-    tensors: dict[str, FromInput | FromPath] = {}
-    attributes: dict[str, Any] = {}
-    covered: set[int] = set()
-    for argument in mapped.arguments:
-        number = values.get(argument.source)
-        if number is None:
-            if not argument.optional:
-                return None
-            continue
-        if not _fits(graph, number, argument):
-            return None
-        covered.add(number)
-        if number in region.inputs:
-            tensors[argument.name] = FromInput(region.inputs.index(number))
-        elif number in paths:
-            tensors[argument.name] = FromPath(paths[number])
-        else:
-            return None
-    for attribute, source in mapped.attributes.items():
-        number = values.get(source)
-        literal = None if number is None else graph.literal(number)
-        if literal is None:
-            return None
-        attributes[attribute] = literal
-    read = {*region.inputs, *(n for n in paths if paths[n] in _paths_read(region))}
-    if not read <= covered:
-        return None
-    return OperatorCall(mapped.operator, tensors, attributes, region.states_read)
-
-
-def _argument_values(graph: Graph, region: Region, mapped: Mapped) -> dict[str | int, int] | None:
-    """The value behind each argument of the op, or operand of the step; absent ones are left out.
-    None where the region is not the op's call or the step.
-    """
-    if mapped.step is not None:
-        step = graph.steps[region.start]
-        if len(region.steps) != 1 or step.kind != mapped.step:
-            return None
-        return dict(enumerate(step.operands))
-    if region.call is None:
-        return None
-    call = graph.calls[region.call]
-    whole = region.steps == tuple(range(call.start, call.stop))
-    if call.callee != mapped.op or not whole or tuple(call.results) != region.outputs:
-        return None
-    return {a.name: a.value for a in call.arguments if isinstance(a.value, int)}
-
-
-def _fits(graph: Graph, number: int, argument: Argument) -> bool:
-    value = graph.values[number]
-    least, greatest = argument.ranks
-    rank = len(value.shape)
-    return (
-        value.dtype in argument.dtypes
-        and rank >= least
-        and (greatest is None or rank <= greatest)
-        and value.origin != "constant"
-    )
-
-
-def _paths_read(region: Region) -> set[str]:
-    return {*region.parameters, *region.states_read}
+    def _programs(self, graph: Graph, device: str) -> Iterator[tuple[Region, Program]]:
+        operators = frozenset(name for name, found in self._devices.items() if device in found)
+        for fused in fused_regions(graph, operators):
+            yield fused.region, fused.program
+        inside: set[int] = set()
+        for call in graph.calls:
+            if call.kind != "op":
+                continue
+            for mapped in self._ops.get(call.callee, ()):
+                region = region_of_call(graph, call, mapped)
+                if device not in mapped.devices or region is None:
+                    continue
+                program = program_of(graph, region, mapped)
+                if program is not None:
+                    inside.update(region.steps)
+                    yield region, program
+                    break
+        for step in graph.steps:
+            for mapped in self._steps.get(step.kind, ()):
+                if step.index in inside or device not in mapped.devices:
+                    continue
+                region = Region.of(graph, step.index, step.index + 1)
+                program = program_of(graph, region, mapped)
+                if program is not None:
+                    yield region, program
+                    break

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from math import prod
+
+import torch
 
 from infini import rt
 
 _current = threading.local()
 
 
-def recording_stream() -> rt.Stream | None:
-    """The stream that this thread records on, or None when it does not record."""
-    stream: rt.Stream | None = getattr(_current, "stream", None)
-    return stream
+def recording() -> GraphRecorder | None:
+    """The recorder that this thread records with, or None when it does not record."""
+    recorder: GraphRecorder | None = getattr(_current, "recorder", None)
+    return recorder
 
 
 @contextmanager
@@ -39,27 +42,45 @@ class GraphRecorder:
         self._backend = backend
         self._execs: list[rt.GraphExec] = []
         self._calls = 0
+        self._kept: list[object] = []
+        self._temporaries: dict[tuple[int, torch.dtype], torch.Tensor] = {}
         with selected(backend):
-            self._stream = rt.stream_create()
+            self.stream = rt.stream_create()
         # The graphs live as long as the replay, which shares this list.
-        self._release = weakref.finalize(self, _release, backend, self._stream, self._execs)
+        self._release = weakref.finalize(self, _release, backend, self.stream, self._execs)
+
+    def keep(self, tensors: Iterable[object]) -> None:
+        """Keeps what recorded calls read or write alive as long as the replay."""
+        self._kept += tensors
+
+    def temporary(self, slot: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """Memory that recorded calls use until the executable that asked for it has done its last
+        one: calls run one after another, so all executables share it, slot by slot.
+        """
+        count = prod(shape)
+        found = self._temporaries.get((slot, dtype))
+        if found is None or found.numel() < count:
+            found = torch.empty(count, dtype=dtype)
+            self._temporaries[(slot, dtype)] = found
+            self._kept.append(found)
+        return found[:count].view(shape)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
         """Captures what executables do; an error drops what was captured since it was entered."""
-        if recording_stream() is not None:
+        if recording() is not None:
             raise RuntimeError("infiniops: this thread is recording already")
         with selected(self._backend):
-            rt.stream_begin_capture(self._stream)
-            _current.stream = self._stream
+            rt.stream_begin_capture(self.stream)
+            _current.recorder = self
             try:
                 yield
             except BaseException:
-                _current.stream = None
-                rt.graph_destroy(rt.stream_end_capture(self._stream))
+                _current.recorder = None
+                rt.graph_destroy(rt.stream_end_capture(self.stream))
                 raise
-            _current.stream = None
-            graph = rt.stream_end_capture(self._stream)
+            _current.recorder = None
+            graph = rt.stream_end_capture(self.stream)
             try:
                 self._calls += rt.graph_task_count(graph)
                 self._execs.append(rt.graph_instantiate(graph))
@@ -69,16 +90,23 @@ class GraphRecorder:
     def finish(self) -> GraphReplay:
         """The captured work; this recorder must not be used afterwards."""
         self._release.detach()
-        return GraphReplay(self._backend, self._stream, tuple(self._execs), self._calls)
+        execs = tuple(self._execs)
+        return GraphReplay(self._backend, self.stream, execs, self._calls, tuple(self._kept))
 
 
 class GraphReplay:
     """A `linnet.backends.Replay` of InfiniRT graphs."""
 
     def __init__(
-        self, backend: str, stream: rt.Stream, execs: tuple[rt.GraphExec, ...], calls: int
+        self,
+        backend: str,
+        stream: rt.Stream,
+        execs: tuple[rt.GraphExec, ...],
+        calls: int,
+        kept: tuple[object, ...],
     ) -> None:
         self.calls = calls
+        self._kept = kept
         self._backend = backend
         self._stream = stream
         self._execs = execs

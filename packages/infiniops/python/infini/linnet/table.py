@@ -26,34 +26,61 @@ LINNET_DTYPES = {
     "float32": "f32",
     "float64": "f64",
 }
+#: InfiniOps' names by Linnet's.
+OPERATOR_DTYPES = {linnet: name for name, linnet in LINNET_DTYPES.items()}
+
+#: What `Source.kind` may be.
+KINDS = ("argument", "operand", "value", "attribute", "result")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an argument of an operator takes its value from: `what` of the op's `argument`, the
+    step's `operand`, a fixed `value`, the step's `attribute`, or the `result`'s dtype. `view` is an
+    index that moves no element: `:` (a dimension as it is) and None (a new one).
+    """
+
+    kind: str
+    what: Any
+    view: tuple[slice | None, ...] = ()
 
 
 @dataclass(frozen=True)
 class Argument:
-    """A tensor argument of an operator: `source` is the Linnet op's argument by name, or the
-    operand of a step by position; `dtypes` are Linnet's names; `ranks` least and greatest.
+    """A tensor argument of an operator; `dtypes` are Linnet's names, `ranks` least and greatest,
+    those of the view where its source has one. `written`: the operator writes it too. `index_of`:
+    its elements are positions along that dimension of that argument.
     """
 
     name: str
-    source: str | int
+    source: Source
     dtypes: frozenset[str]
     ranks: tuple[int, int | None]
     optional: bool
+    written: bool
+    index_of: tuple[str, int] | None
 
 
 @dataclass(frozen=True)
 class Mapped:
     """An operator, and the Linnet op or step kind that it computes: exactly one of the two.
 
-    `attributes`: the operator's attribute -> the op's argument whose number it takes.
+    `attributes`: the operator's attribute -> where its value comes from. `when`: attributes that
+    the step must have.
     """
 
     operator: str
     op: str | None
     step: str | None
+    when: Mapping[str, str]
     arguments: tuple[Argument, ...]
-    attributes: Mapping[str, str]
+    attributes: Mapping[str, Source]
     devices: frozenset[str]
+
+    @property
+    def written(self) -> Argument | None:
+        """The argument whose new content is the result, where the operator has no output."""
+        return next((one for one in self.arguments if one.written), None)
 
 
 def read_table(path: Path) -> tuple[Mapped, ...]:
@@ -62,6 +89,15 @@ def read_table(path: Path) -> tuple[Mapped, ...]:
     ValueError for a schema that this version does not know, or an entry that names what the
     operator has not.
     """
+    found = []
+    for name, operator in read_operators(path).items():
+        for entry in operator.get("linnet", ()):
+            found.append(_mapped(path, name, operator, entry))
+    return tuple(found)
+
+
+def read_operators(path: Path) -> Mapping[str, Any]:
+    """The operators of the file at `path` by name. ValueError for a schema that is not known."""
     document: Any = json.loads(path.read_text(encoding="utf-8"))
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != SCHEMA:
@@ -69,11 +105,13 @@ def read_table(path: Path) -> tuple[Mapped, ...]:
             f"{path}: schema {schema!r}; this version of infini.linnet reads {SCHEMA}. Install "
             "releases of infiniops that belong together"
         )
-    found = []
-    for name, operator in document["operators"].items():
-        for entry in operator.get("linnet", ()):
-            found.append(_mapped(path, name, operator, entry))
-    return tuple(found)
+    operators: Mapping[str, Any] = document["operators"]
+    return operators
+
+
+def devices_of(operator: Any) -> frozenset[str]:
+    """The devices that an operator's record names implementations for."""
+    return frozenset(device for device, slots in operator["implementations"].items() if slots)
 
 
 def _mapped(path: Path, name: str, operator: Any, entry: Any) -> Mapped:
@@ -81,32 +119,53 @@ def _mapped(path: Path, name: str, operator: Any, entry: Any) -> Mapped:
     op, step = entry.get("op"), entry.get("step")
     if (op is None) == (step is None):
         raise ValueError(f"{where}: expected exactly one of `op` and `step`, got {entry!r}")
-    sources = dict(entry["arguments"])
     inputs = {one["name"]: one for one in operator["inputs"]}
     attributes = {one["name"] for one in operator["attributes"]}
+    sources = {key: _source(where, one, op) for key, one in entry["arguments"].items()}
     unknown = sorted(set(sources) - set(inputs) - attributes)
     if unknown:
         raise ValueError(f"{where}: the operator has no argument {unknown[0]!r}")
     missing = [n for n, one in inputs.items() if n not in sources and not one["optional"]]
     if missing:
         raise ValueError(f"{where}: does not say what the input {missing[0]!r} is")
-    if len(operator["outputs"]) != 1:
+    written = [one for one in inputs.values() if one.get("written")]
+    if len(operator["outputs"]) + len(written) != 1:
         raise ValueError(f"{where}: operators with one output are mapped, this one has several")
     return Mapped(
         operator=name,
         op=op,
         step=step,
+        when=dict(entry.get("when", {})),
         arguments=tuple(
-            Argument(
-                one["name"],
-                sources[one["name"]],
-                frozenset(LINNET_DTYPES[d] for d in one["dtypes"] if d in LINNET_DTYPES),
-                (one["rank"][0], one["rank"][1]),
-                one["optional"],
-            )
+            _argument(one, sources[one["name"]])
             for one in inputs.values()
             if one["name"] in sources
         ),
-        attributes={n: str(sources[n]) for n in sources if n in attributes},
-        devices=frozenset(d for d, slots in operator["implementations"].items() if slots),
+        attributes={n: source for n, source in sources.items() if n in attributes},
+        devices=devices_of(operator),
     )
+
+
+def _argument(tensor: Any, source: Source) -> Argument:
+    least, greatest = tensor["rank"]
+    index = tensor.get("index")
+    return Argument(
+        name=tensor["name"],
+        source=source,
+        dtypes=frozenset(LINNET_DTYPES[d] for d in tensor["dtypes"] if d in LINNET_DTYPES),
+        ranks=(least, greatest),
+        optional=tensor["optional"],
+        written=bool(tensor.get("written")),
+        index_of=None if index is None else (index["of"], index["dim"]),
+    )
+
+
+def _source(where: str, record: Any, op: str | None) -> Source:
+    if not isinstance(record, dict):
+        return Source("operand" if op is None else "argument", record)
+    fields = dict(record)
+    view = fields.pop("view", ())
+    ((kind, what),) = fields.items() if len(fields) == 1 else [("", None)]
+    if kind not in KINDS or not all(item in (":", "None") for item in view):
+        raise ValueError(f"{where}: {record!r} is no source of an argument")
+    return Source(kind, what, tuple(None if item == "None" else slice(None) for item in view))

@@ -1,5 +1,6 @@
 """One entry at one binding of all sizes, as a flat list of steps."""
 
+from linnet.graph.folding import fold
 from linnet.graph.kinds import KINDS, Kind
 from linnet.graph.model import (
     DTYPES,
@@ -35,6 +36,7 @@ __all__ = [
     "Step",
     "Tree",
     "Value",
+    "fold",
     "leaves",
     "verify",
 ]

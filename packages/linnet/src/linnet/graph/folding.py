@@ -1,0 +1,47 @@
+"""The numbers behind scalars that a graph computes from literals alone: 1 / sqrt(64)."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from linnet.graph.model import Graph
+
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "neg": lambda a: -a,
+    "abs": abs,
+    "exp": math.exp,
+    "log": math.log,
+    "sqrt": math.sqrt,
+    "rsqrt": lambda a: 1 / math.sqrt(a),
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "cast": lambda a: a,
+}
+
+
+def fold(graph: Graph, number: int) -> bool | int | float | None:
+    """The number of a scalar that is a literal, or is computed from literals in f32 or f64 and
+    rounded at each step as there; None for any other value, and where the number does not exist
+    (the logarithm of a negative one).
+    """
+    literal = graph.literal(number)
+    if literal is not None:
+        return literal
+    value, step = graph.values[number], graph.producers.get(number)
+    if step is None or value.shape or value.dtype not in ("f32", "f64"):
+        return None
+    function = _FUNCTIONS.get(step.kind)
+    operands = [fold(graph, operand) for operand in step.operands]
+    if function is None or any(operand is None for operand in operands):
+        return None
+    try:
+        result = float(function(*operands))
+        return struct.unpack("<f", struct.pack("<f", result))[0] if value.dtype == "f32" else result
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
