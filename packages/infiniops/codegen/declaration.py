@@ -45,6 +45,8 @@ class Tensor:
     greatest_rank: int | None
     shape: Shape | None
     optional: bool = False
+    below: str | None = None
+    """For an input of positions: the bound of its elements, as a size of another input."""
     may_alias: tuple[str, ...] = ()
 
 

@@ -69,6 +69,8 @@ def _tensor(tensor: Tensor, operator: Operator) -> dict[str, object]:
         record["may_alias"] = list(tensor.may_alias)
     else:
         record["optional"] = tensor.optional
+        if tensor.below is not None:
+            record["below"] = tensor.below
     return record
 
 

@@ -24,6 +24,8 @@ from .shapes import Shape, parse_shape
 
 GROUPS = ("elementwise", "gated", "normalization", "matrix", "reduction", "movement", "attention")
 
+_BELOW = re.compile(r"(\w+)\.shape\[-?\d+\](?: - (\w+)\.shape\[-?\d+\] \+ 1)?")
+
 _RESERVED = frozenset({"context", "config", "stream", "implementation", "self", "device"})
 
 
@@ -107,6 +109,7 @@ def _inputs(value: Value) -> tuple[Tensor, ...]:
         if shape and fields.optional("rank"):
             raise item.error("give `rank` or `shape`, not both")
         optional = fields.optional("optional")
+        below = fields.optional("below")
         inputs.append(
             Tensor(
                 name=_argument(item, name, taken),
@@ -117,14 +120,30 @@ def _inputs(value: Value) -> tuple[Tensor, ...]:
                 greatest_rank=greatest,
                 shape=shape,
                 optional=optional.boolean() if optional else False,
+                below=below.text() if below else None,
             )
         )
         fields.finish()
         if shape:
             _check_indices(item, shape, inputs)
+    _check_bounds(value, inputs)
     if not inputs or inputs[0].like or inputs[0].optional:
         raise value.error("the first input must be there, required, and name its own dtypes")
     return tuple(inputs)
+
+
+def _check_bounds(value: Value, inputs: list[Tensor]) -> None:
+    """A bound names inputs, of which some may come after the one that has it."""
+    names = {tensor.name for tensor in inputs}
+    for tensor in inputs:
+        if tensor.below is None:
+            continue
+        match = _BELOW.fullmatch(tensor.below)
+        if match is None or not {name for name in match.groups() if name} <= names:
+            raise value.error(
+                f"{tensor.name}.below: expected `NAME.shape[I]` or `NAME.shape[I] - "
+                f"OTHER.shape[J] + 1` of inputs, got {tensor.below!r}"
+            )
 
 
 def _outputs(value: Value, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

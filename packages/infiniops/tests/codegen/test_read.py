@@ -90,6 +90,14 @@ def test_linnet_arguments_come_from_views_values_attributes_and_results(tmp_path
     ]
 
 
+def test_positions_have_a_bound_that_names_inputs(tmp_path: Path) -> None:
+    text = GOOD.replace("rank: 1..4,", 'rank: 1..4, below: "weight.shape[0] - input.shape[1] + 1",')
+    assert read(tmp_path, text).inputs[0].below == "weight.shape[0] - input.shape[1] + 1"
+    for wrong in ("weight.shape", "other.shape[0]", "weight.shape[0] + 1", "3"):
+        with pytest.raises(DeclarationError, match=r"6: inputs: input\.below: expected `NAME"):
+            read(tmp_path, GOOD.replace("rank: 1..4,", f'rank: 1..4, below: "{wrong}",'))
+
+
 MISTAKES = [
     ("schema: 1", "schema: 2", "1: schema: this generator reads schema 1, got 2"),
     ("schema: 1", "schema: yes", "1: schema: expected an integer, got 'yes'"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import infini.ops
-from infini.linnet.table import Source, read_table
+from infini.linnet.table import Bound, Source, read_table
 
 OPERATOR: dict[str, Any] = {
     "inputs": [
@@ -62,10 +62,21 @@ def test_sources_may_be_views_values_attributes_and_results(tmp_path: Path) -> N
     assert dict(mapped.when) == {"comparison": "le"}
 
 
-def test_an_input_that_is_written_is_the_result(tmp_path: Path) -> None:
-    inputs = [{**OPERATOR["inputs"][0], "written": True}, *OPERATOR["inputs"][1:]]
-    (mapped,) = read_table(file(tmp_path, changed(inputs=inputs, outputs=[])))
-    assert mapped.written is mapped.arguments[0]
+def test_an_output_may_be_written_over_an_argument(tmp_path: Path) -> None:
+    outputs = [{**OPERATOR["outputs"][0], "may_alias": ["input"]}]
+    (mapped,) = read_table(file(tmp_path, changed(outputs=outputs)))
+    assert mapped.aliases == frozenset(("input",))
+
+
+def test_positions_have_a_bound(tmp_path: Path) -> None:
+    bound = "input.shape[2] - weight.shape[-1] + 1"
+    inputs = [OPERATOR["inputs"][0], {**OPERATOR["inputs"][1], "below": bound}]
+    (mapped,) = read_table(file(tmp_path, changed(inputs=inputs)))
+    assert mapped.arguments[0].below is None
+    assert mapped.arguments[1].below == Bound(("input", 2), ("weight", -1))
+    inputs[1]["below"] = "input.shape[0]"
+    (mapped,) = read_table(file(tmp_path, changed(inputs=inputs)))
+    assert mapped.arguments[1].below == Bound(("input", 0), None)
 
 
 def test_operators_without_an_entry_are_left_out(tmp_path: Path) -> None:

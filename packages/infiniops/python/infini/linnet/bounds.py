@@ -22,15 +22,20 @@ def requirements(
     An argument that counts positions along a dimension of another one (token ids in a table) must
     lie within it.
     """
-    by_name = {one.name: one for one in arguments}
+
+    def size(dimension: tuple[str, int]) -> int | None:
+        name, dim = dimension
+        argument = next((one for one in arguments if one.name == name), None)
+        number = None if argument is None else values.get(argument.source.what)
+        return None if number is None else graph.values[number].shape[dim]
+
     found = []
     for argument in arguments:
-        if argument.index_of is None or argument.name not in tensors:
+        if argument.below is None or argument.name not in tensors:
             continue
-        place = tensors[argument.name].place
-        other, dim = argument.index_of
-        if not isinstance(place, FromInput) or other not in by_name:
+        place, whole = tensors[argument.name].place, size(argument.below.size)
+        less = 1 if argument.below.less is None else size(argument.below.less)
+        if not isinstance(place, FromInput) or whole is None or less is None:
             return None
-        size = graph.values[values[by_name[other].source.what]].shape[dim]
-        found.append(Requirement(place.position, 0, size - 1))
+        found.append(Requirement(place.position, 0, whole - less))
     return tuple(found)

@@ -73,9 +73,7 @@ class Viewed:
 
 @dataclass(frozen=True)
 class Launch:
-    """One operator call: its tensor arguments, its other arguments, and its outputs in order. An
-    operator without outputs writes one of its arguments.
-    """
+    """One operator call: its tensor arguments, its other arguments, and its outputs in order."""
 
     operator: str
     tensors: Mapping[str, Viewed]
@@ -132,7 +130,7 @@ class Program:
             made = tuple(run.tensor(viewed) for viewed in launch.outputs.values())
             if len(made) == 1:
                 tensors["out"] = made[0]
-            elif made:
+            else:
                 tensors["out"] = made  # type: ignore[assignment] # operators with several outputs
             function(**tensors, **launch.attributes, stream=stream)
         if recorder is not None:

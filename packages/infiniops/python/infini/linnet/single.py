@@ -22,28 +22,24 @@ from linnet.graph import Call, Graph, Step, fold
 
 
 def region_of_call(graph: Graph, call: Call, mapped: Mapped) -> Region | None:
-    """The steps of a call; with the write to the state where the op gives a state's new content."""
+    """The steps of a call; with the write to the state after it, where the op gives the new content
+    of a state that it reads and the operator may write it in place.
+    """
     if call.start == call.stop:
         return None
-    written = mapped.written
-    if written is None:
-        return Region.of(graph, call.start, call.stop, call.index)
-    if call.stop == len(graph.steps):
-        return None
-    write = graph.steps[call.stop]
-    if write.kind != "state_write" or write.operands != call.results:
-        return None
-    content = next(s.value for s in graph.states if s.path == write.attributes["state"])
-    if call.argument(written.source.what) != content:
-        return None
-    return Region.of(graph, call.start, call.stop + 1, call.index)
+    if call.stop < len(graph.steps):
+        write = graph.steps[call.stop]
+        if write.kind == "state_write" and write.operands == call.results:
+            content = next(s.value for s in graph.states if s.path == write.attributes["state"])
+            aliased = (one.source.what for one in mapped.arguments if one.name in mapped.aliases)
+            if any(call.argument(name) == content for name in aliased):
+                return Region.of(graph, call.start, call.stop + 1, call.index)
+    return Region.of(graph, call.start, call.stop, call.index)
 
 
 def program_of(graph: Graph, region: Region, mapped: Mapped) -> Program | None:
     """The call of `mapped` that computes `region`, or None where it does not."""
     if region.problem is not None or len(region.outputs) > 1:
-        return None
-    if bool(region.states_written) != (mapped.written is not None):
         return None
     found = _values(graph, region, mapped)
     if found is None:
@@ -67,18 +63,20 @@ def program_of(graph: Graph, region: Region, mapped: Mapped) -> Program | None:
     covered.update(values[s.what] for s in mapped.attributes.values() if s.what in values)
     if attributes is None or not places.read <= covered:
         return None
-    outputs: dict[str, Viewed] = {}
     results: list[tuple[tuple[int, ...], str] | str] = []
-    if mapped.written is not None:
-        results = [region.states_written[0]] * len(region.outputs)
-    else:
-        if len(region.outputs) != 1:
-            return None
+    if region.states_written:
+        # The state's new content lies in the state, whether or not something else reads it.
+        (path,) = region.states_written
+        out: Place = FromPath(path)
+        results = [path] * len(region.outputs)
+    elif len(region.outputs) == 1:
         value = graph.values[region.outputs[0]]
+        out = Result(0)
         results = [(value.shape, value.dtype)]
-        outputs["out"] = Viewed(Result(0))
+    else:
+        return None
     return Program(
-        [Launch(mapped.operator, tensors, attributes, outputs)],
+        [Launch(mapped.operator, tensors, attributes, {"out": Viewed(out)})],
         results,
         ExecutableMeta(
             region.states_read,
@@ -138,10 +136,10 @@ def _values(
     if region.call is None:
         return None
     call = graph.calls[region.call]
-    stop = call.stop + (mapped.written is not None)
+    stop = call.stop + len(region.states_written)
     if call.callee != mapped.op or region.steps != tuple(range(call.start, stop)):
         return None
-    if mapped.written is None and tuple(call.results) != region.outputs:
+    if not set(region.outputs) <= set(call.results):
         return None
     return {a.name: a.value for a in call.arguments if isinstance(a.value, int)}, None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ LINNET_DTYPES = {
 #: InfiniOps' names by Linnet's.
 OPERATOR_DTYPES = {linnet: name for name, linnet in LINNET_DTYPES.items()}
 
+_BOUND = re.compile(r"(\w+)\.shape\[(-?\d+)\](?: - (\w+)\.shape\[(-?\d+)\] \+ 1)?")
+
 #: What `Source.kind` may be.
 KINDS = ("argument", "operand", "value", "attribute", "result")
 
@@ -46,10 +49,18 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Bound:
+    """The size of a dimension of one argument, less that of another, plus 1, where there is one."""
+
+    size: tuple[str, int]
+    less: tuple[str, int] | None
+
+
+@dataclass(frozen=True)
 class Argument:
     """A tensor argument of an operator; `dtypes` are Linnet's names, `ranks` least and greatest,
-    those of the view where its source has one. `written`: the operator writes it too. `index_of`:
-    its elements are positions along that dimension of that argument.
+    those of the view where its source has one. `below`: its elements are positions from 0 up to
+    this bound, such as `cache.shape[2] - values.shape[2] + 1`.
     """
 
     name: str
@@ -57,8 +68,7 @@ class Argument:
     dtypes: frozenset[str]
     ranks: tuple[int, int | None]
     optional: bool
-    written: bool
-    index_of: tuple[str, int] | None
+    below: Bound | None
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,7 @@ class Mapped:
     """An operator, and the Linnet op or step kind that it computes: exactly one of the two.
 
     `attributes`: the operator's attribute -> where its value comes from. `when`: attributes that
-    the step must have.
+    the step must have. `aliases`: the arguments that the output may be written over.
     """
 
     operator: str
@@ -75,12 +85,8 @@ class Mapped:
     when: Mapping[str, str]
     arguments: tuple[Argument, ...]
     attributes: Mapping[str, Source]
+    aliases: frozenset[str]
     devices: frozenset[str]
-
-    @property
-    def written(self) -> Argument | None:
-        """The argument whose new content is the result, where the operator has no output."""
-        return next((one for one in self.arguments if one.written), None)
 
 
 def read_table(path: Path) -> tuple[Mapped, ...]:
@@ -128,8 +134,7 @@ def _mapped(path: Path, name: str, operator: Any, entry: Any) -> Mapped:
     missing = [n for n, one in inputs.items() if n not in sources and not one["optional"]]
     if missing:
         raise ValueError(f"{where}: does not say what the input {missing[0]!r} is")
-    written = [one for one in inputs.values() if one.get("written")]
-    if len(operator["outputs"]) + len(written) != 1:
+    if len(operator["outputs"]) != 1:
         raise ValueError(f"{where}: operators with one output are mapped, this one has several")
     return Mapped(
         operator=name,
@@ -142,22 +147,30 @@ def _mapped(path: Path, name: str, operator: Any, entry: Any) -> Mapped:
             if one["name"] in sources
         ),
         attributes={n: source for n, source in sources.items() if n in attributes},
+        aliases=frozenset(operator["outputs"][0].get("may_alias", ())),
         devices=devices_of(operator),
     )
 
 
 def _argument(tensor: Any, source: Source) -> Argument:
     least, greatest = tensor["rank"]
-    index = tensor.get("index")
+    below = tensor.get("below")
     return Argument(
         name=tensor["name"],
         source=source,
         dtypes=frozenset(LINNET_DTYPES[d] for d in tensor["dtypes"] if d in LINNET_DTYPES),
         ranks=(least, greatest),
         optional=tensor["optional"],
-        written=bool(tensor.get("written")),
-        index_of=None if index is None else (index["of"], index["dim"]),
+        below=None if below is None else _bound(below),
     )
+
+
+def _bound(text: str) -> Bound:
+    match = _BOUND.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no bound of elements")
+    name, dim, other, other_dim = match.groups()
+    return Bound((name, int(dim)), (other, int(other_dim)) if other else None)
 
 
 def _source(where: str, record: Any, op: str | None) -> Source:
