@@ -131,7 +131,7 @@ MISTAKES = [
     (
         "doc: What to scale.",
         "doc: What to scale., colour: red",
-        "7: inputs.input.colour: unknown key; allowed here: doc, dtype, optional, rank, shape",
+        "7: inputs.input.colour: unknown key; allowed here: below, doc, dtype, optional, rank, shape",
     ),
     (
         "dtype: [floating, int32]",
