@@ -96,6 +96,8 @@ def cpp_header(operator: Operator) -> str:
 
 def _initial(argument: Tensor | Attribute) -> str:
     if isinstance(argument, Attribute):
+        if argument.optional:
+            return ""
         return "{false}" if argument.type in ("scalar", "bool") else "{}"
     return ""
 
@@ -106,11 +108,13 @@ def _class_comment(operator: Operator) -> str:
         paragraphs.append(operator.details)
     for tensor in operator.tensors:
         role = "output" if tensor in operator.outputs else "input"
-        optional = ", optional" if tensor.optional else ""
+        optional = ", written" if tensor.written else ", optional" if tensor.optional else ""
         shape = tensor.shape.text if tensor.shape else rank_text(tensor)
         text = (
             f"`{tensor.name}` ({role}{optional}; {dtype_text(tensor)}; shape {shape}): {tensor.doc}"
         )
+        if tensor.written:
+            text += " Overlaps no other argument."
         if tensor in operator.outputs:
             text += (
                 f" May be the same view as {' or '.join(f'`{name}`' for name in tensor.may_alias)}."

@@ -45,7 +45,7 @@ std::span<const Entry> Entries(Device::Type type) {{
 }}
 
 /// Checks everything but devices and outputs, and works out the outputs' shapes.
-void CheckInputs({inputs}{shape_outputs}) {{
+void CheckInputs({checked}{shape_outputs}) {{
 {input_checks}
 }}
 
@@ -142,6 +142,7 @@ def cpp_source(operator: Operator, build: Build) -> str:
         tables=tables,
         cases=indent(cases, 4),
         inputs=input_parameters(operator),
+        checked=_checked_parameters(operator),
         shape_outputs="".join(f", internal::Sizes* {out.name}_shape" for out in operator.outputs),
         input_checks=indent(_input_checks(operator), 2),
         tensor_parameters=", ".join(parameter(t, operator.outputs, False) for t in tensors),
@@ -174,6 +175,15 @@ def cpp_source(operator: Operator, build: Build) -> str:
             f"{argument.name}_" if isinstance(argument, Attribute) else argument.name
             for argument in arguments_of(operator)
         ),
+    )
+
+
+def _checked_parameters(operator: Operator) -> str:
+    """The parameters of `CheckInputs`, which has nothing to check about some attributes."""
+    return ", ".join(
+        ("[[maybe_unused]] " if isinstance(argument, Attribute) else "")
+        + parameter(argument, operator.outputs, True)
+        for argument in given_arguments(operator)
     )
 
 
@@ -220,8 +230,10 @@ def _view(tensor: Tensor) -> str:
     return f"NamedView{{{quote(tensor.name)}, {pointer}}}"
 
 
-def _if_given(tensor: Tensor, statement: str) -> str:
-    return f"if ({tensor.name}) {{\n{indent(statement, 2)}\n}}" if tensor.optional else statement
+def _if_given(argument: Tensor | Attribute, statement: str) -> str:
+    if not argument.optional:
+        return statement
+    return f"if ({argument.name}) {{\n{indent(statement, 2)}\n}}"
 
 
 def _device(name: str, tensor: Tensor) -> str:
@@ -263,16 +275,19 @@ def _input_checks(operator: Operator) -> str:
         else:
             lines.append("{\n" + indent("\n".join(own), 2) + "\n}")
     for attribute in operator.attributes:
+        value = f"*{attribute.name}" if attribute.optional else attribute.name
+        checks: list[str] = []
         if attribute.like is not None:
-            lines.append(
+            checks.append(
                 f"internal::CheckScalar({name}::kOperator, {quote(attribute.name)}, "
-                f"{attribute.name}, {_view(by_name[attribute.like])});"
+                f"{value}, {_view(by_name[attribute.like])});"
             )
         if attribute.minimum is not None:
-            lines.append(
+            checks.append(
                 f"internal::CheckLeast({name}::kOperator, {quote(attribute.name)}, "
-                f"static_cast<double>({attribute.name}), {float(attribute.minimum)!r});"
+                f"static_cast<double>({value}), {float(attribute.minimum)!r});"
             )
+        lines += [_if_given(attribute, check) for check in checks]
     for out in operator.outputs:
         assert out.shape is not None
         lines.append(_append(out.shape, f"(*{out.name}_shape)", operator))
@@ -323,6 +338,17 @@ def _output_checks(operator: Operator) -> str:
 def _overlaps(operator: Operator) -> str:
     name = operator.class_name
     lines: list[str] = []
+    for place, written in enumerate(operator.inputs):
+        if not written.written:
+            continue
+        lines.append(f"internal::CheckOutput({name}::kOperator, {_view(written)});")
+        for index, tensor in enumerate(operator.inputs):
+            if index != place and not (tensor.written and index < place):
+                check = (
+                    f"internal::CheckOverlap({name}::kOperator, {_view(written)}, "
+                    f"{_view(tensor)}, false);"
+                )
+                lines.append(_if_given(tensor, check))
     for position, out in enumerate(operator.outputs):
         lines.append(f"internal::CheckOutput({name}::kOperator, {_view(out)});")
         for tensor in operator.inputs:

@@ -35,6 +35,8 @@ DTYPE_CONSTANTS = {
 def parameter(argument: Tensor | Attribute, outputs: tuple[Tensor, ...], by_value: bool) -> str:
     """The declaration of one parameter; outputs are taken `by_value` in public entries."""
     if isinstance(argument, Attribute):
+        if argument.optional:
+            return f"const {member_type(argument)}& {argument.name}"
         return f"{_ATTRIBUTE_TYPES[argument.type]} {argument.name}"
     if argument.optional:
         return f"const std::optional<TensorView>& {argument.name}"
@@ -46,7 +48,8 @@ def parameter(argument: Tensor | Attribute, outputs: tuple[Tensor, ...], by_valu
 def member_type(argument: Tensor | Attribute) -> str:
     """The type of a member that keeps an argument."""
     if isinstance(argument, Attribute):
-        return _ATTRIBUTE_TYPES[argument.type].removeprefix("const ").removesuffix("&")
+        kind = _ATTRIBUTE_TYPES[argument.type].removeprefix("const ").removesuffix("&")
+        return f"std::optional<{kind}>" if argument.optional else kind
     return "std::optional<TensorView>" if argument.optional else "TensorView"
 
 
@@ -87,7 +90,7 @@ def python_default(attribute: Attribute) -> str:
 
 def python_type(attribute: Attribute) -> str:
     """The annotation of an attribute; a scalar's accepts any Python number."""
-    return _PYTHON_TYPES[attribute.type]
+    return _PYTHON_TYPES[attribute.type] + (" | None" if attribute.optional else "")
 
 
 def python_signature(operator: Operator, annotated: bool = False) -> str:

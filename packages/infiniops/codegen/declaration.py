@@ -48,6 +48,8 @@ class Tensor:
     below: str | None = None
     """For an input of positions: the bound of its elements, as a size of another input."""
     may_alias: tuple[str, ...] = ()
+    written: bool = False
+    """An input that the operator also writes, as a cache; it overlaps no other argument."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class Attribute:
     has_default: bool
     minimum: int | float | None
     like: str | None
+    optional: bool = False
+    """Whether it may be absent, which is then its default."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,8 @@ class Operator:
     name: str
     group: str
     smoke: bool
+    default_sweep: bool
+    """Whether the default sweep and benchmark fit; False: the tests have their own."""
     summary: str
     details: str
     agrees_with: str
@@ -145,6 +151,11 @@ class Operator:
     def tensors(self) -> tuple[Tensor, ...]:
         """Inputs, then outputs."""
         return self.inputs + self.outputs
+
+    @property
+    def written(self) -> tuple[Tensor, ...]:
+        """The inputs that the operator also writes."""
+        return tuple(tensor for tensor in self.inputs if tensor.written)
 
     @property
     def source(self) -> str:

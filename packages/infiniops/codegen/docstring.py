@@ -42,7 +42,7 @@ def attribute_text(attribute: Attribute) -> str:
     text = kind[attribute.type]
     if attribute.minimum is not None:
         text += f" of at least {attribute.minimum}"
-    return text
+    return text + (" or None" if attribute.optional else "")
 
 
 def docstring(operator: Operator) -> str:
@@ -53,7 +53,7 @@ def docstring(operator: Operator) -> str:
     rows: list[str] = []
     for tensor in operator.inputs:
         shape = tensor.shape.text if tensor.shape else rank_text(tensor)
-        optional = " or None" if tensor.optional else ""
+        optional = " or None" if tensor.optional else "; written" if tensor.written else ""
         rows.append(f"{tensor.name}: {tensor.doc} Shape {shape}; {dtype_text(tensor)}{optional}.")
     rows += [f"{item.name}: {item.doc} A {attribute_text(item)}." for item in operator.attributes]
     for tensor in operator.outputs:
@@ -74,7 +74,8 @@ def docstring(operator: Operator) -> str:
     ]
     parts.append("Args:\n" + "\n".join(_hanging(row) for row in rows))
     shapes = ", ".join(tensor.shape.text for tensor in operator.outputs if tensor.shape)
-    parts.append(f"Returns:\n{_hanging(f'The output, of shape {shapes}.')}")
+    result = f"The output, of shape {shapes}." if operator.outputs else "None."
+    parts.append(f"Returns:\n{_hanging(result)}")
     parts.append(
         "Raises:\n"
         + "\n".join(

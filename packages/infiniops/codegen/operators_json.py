@@ -71,6 +71,7 @@ def _tensor(tensor: Tensor, operator: Operator) -> dict[str, object]:
         record["optional"] = tensor.optional
         if tensor.below is not None:
             record["below"] = tensor.below
+        record["written"] = tensor.written
     return record
 
 
@@ -78,6 +79,8 @@ def _attribute(attribute: Attribute) -> dict[str, object]:
     record: dict[str, object] = {"name": attribute.name, "type": attribute.type}
     if attribute.has_default:
         record["default"] = attribute.default
+    if attribute.optional:
+        record["optional"] = True
     if attribute.minimum is not None:
         record["minimum"] = attribute.minimum
     if attribute.like is not None:

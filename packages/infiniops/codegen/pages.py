@@ -87,7 +87,7 @@ def support_matrix(build: Build) -> str:
 
 def _tensor_row(tensor: Tensor, operator: Operator) -> str:
     shape = f"`{tensor.shape.text}`" if tensor.shape else rank_text(tensor)
-    notes = " Optional." if tensor.optional else ""
+    notes = " Optional." if tensor.optional else " Written." if tensor.written else ""
     if tensor.may_alias:
         notes += f" May be {' or '.join(f'`{name}`' for name in tensor.may_alias)} itself."
     return f"| `{tensor.name}` | {tensor.doc}{notes} | {shape} | {dtype_text(tensor)} |"

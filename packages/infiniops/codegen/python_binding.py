@@ -39,9 +39,9 @@ void BindOperators{number}(nanobind::module_& module) {{
 _FUNCTION = """\
 nb::object {cls}Function(bool explain, const Given& given) {{
   static const Signature<{count}> signature({cls}::kOperator, {positional}, {{{names}}});
-  nb::handle values[{count}];
-  signature.Match(given, values);
-  const auto [{variables}] = values;
+  nb::handle values_[{count}];  // no argument's name ends in an underscore
+  signature.Match(given, values_);
+  const auto [{variables}] = values_;
   Call call({cls}::kOperator, stream, implementation, config);
 {reads}
   if (explain) {{
@@ -107,7 +107,7 @@ def _source(number: int, operators: Sequence[Operator]) -> str:
 
 def _function(operator: Operator) -> str:
     names = _names(operator)
-    results = [f"{out.name}_argument.object()" for out in operator.outputs]
+    results = [f"{out.name}_argument.object()" for out in operator.outputs] or ["nb::none()"]
     return _FUNCTION.format(
         cls=operator.class_name,
         count=len(names),
@@ -145,7 +145,7 @@ def _parameter(name: str, operator: Operator) -> str:
 def _reads(operator: Operator) -> list[str]:
     lines: list[str] = []
     for tensor in operator.inputs:
-        kind = "OptionalInput" if tensor.optional else "Input"
+        kind = "OptionalInput" if tensor.optional else "Written" if tensor.written else "Input"
         lines.append(
             f"const {kind} {tensor.name}_argument(call, {quote(tensor.name)}, {tensor.name});"
         )
@@ -153,12 +153,16 @@ def _reads(operator: Operator) -> list[str]:
     for attribute in operator.attributes:
         name = attribute.name
         read = f"Read{reader[attribute.type]}(call, {quote(name)}, {name})"
-        if attribute.has_default:
+        if attribute.optional:
+            read = f"!{name}.is_valid() || {name}.is_none() ? std::nullopt : std::optional({read})"
+        elif attribute.has_default:
             read = f"{name}.is_valid() ? {read} : {_default(attribute)}"
         lines.append(f"const auto {name}_value = {read};")
     first = f"{operator.inputs[0].name}_argument"
     for out in operator.outputs:
         lines.append(f"Output {out.name}_argument(call, {quote(out.name)}, {out.name});")
+    if not operator.outputs:
+        return lines
     missing = " || ".join(f"!{out.name}_argument.given()" for out in operator.outputs)
     inputs = ", ".join(_forward(argument, operator) for argument in given_arguments(operator))
     lines.append(f"if ({missing}) {{")

@@ -118,5 +118,6 @@ def _function(operator: Operator) -> str:
         f"    {parameter},\n" for parameter in parameters.removesuffix(")").split(", ")
     )
     body = indent(f'"""{textwrap.dedent(docstring(operator))}\n"""', 4)
-    result = "_Array" if len(operator.outputs) == 1 else "tuple[_Array, ...]"
+    results = {0: "None", 1: "_Array"}
+    result = results.get(len(operator.outputs), "tuple[_Array, ...]")
     return f"def {head}(\n{listed}) -> {result}:\n{body}\n"

@@ -22,7 +22,16 @@ from .document import Mapping, Value, read_document
 from .linnet import read_linnet
 from .shapes import Shape, parse_shape
 
-GROUPS = ("elementwise", "gated", "normalization", "matrix", "reduction", "movement", "attention")
+GROUPS = (
+    "elementwise",
+    "gated",
+    "normalization",
+    "matrix",
+    "reduction",
+    "movement",
+    "attention",
+    "sampling",
+)
 
 _BELOW = re.compile(r"(\w+)\.shape\[-?\d+\](?: - (\w+)\.shape\[-?\d+\] \+ 1)?")
 
@@ -45,11 +54,12 @@ def read_declaration(path: Path) -> Operator:
         raise name.error(f"`{name.text()}` must be in {name.text()}.yaml, not {path.name}")
     inputs = _inputs(document.required("inputs"))
     attributes = _attributes(document.optional("attributes"), inputs)
-    outputs = _outputs(document.required("outputs"), inputs)
+    outputs = _outputs(document, inputs)
     group = document.required("group")
     if group.text() not in GROUPS:
         raise group.error(f"expected one of {', '.join(GROUPS)}, got `{group.text()}`")
     smoke = document.optional("smoke")
+    default_sweep = document.optional("default_sweep")
     details = document.optional("details")
     numerics = document.required("numerics").mapping()
     operator = Operator(
@@ -57,6 +67,7 @@ def read_declaration(path: Path) -> Operator:
         name=name.text(),
         group=group.text(),
         smoke=smoke.boolean() if smoke else False,
+        default_sweep=default_sweep.boolean() if default_sweep else True,
         summary=_sentence(document.required("summary")),
         details=_sentence(details) if details else "",
         agrees_with=_agrees_with(document.required("agrees_with")),
@@ -110,6 +121,9 @@ def _inputs(value: Value) -> tuple[Tensor, ...]:
             raise item.error("give `rank` or `shape`, not both")
         optional = fields.optional("optional")
         below = fields.optional("below")
+        written = fields.optional("written")
+        if optional and written:
+            raise item.error("a tensor that is written must be there: not `optional`")
         inputs.append(
             Tensor(
                 name=_argument(item, name, taken),
@@ -121,6 +135,7 @@ def _inputs(value: Value) -> tuple[Tensor, ...]:
                 shape=shape,
                 optional=optional.boolean() if optional else False,
                 below=below.text() if below else None,
+                written=written.boolean() if written else False,
             )
         )
         fields.finish()
@@ -146,7 +161,11 @@ def _check_bounds(value: Value, inputs: list[Tensor]) -> None:
             )
 
 
-def _outputs(value: Value, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def _outputs(document: Mapping, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """At least one; none is allowed where an input is written instead."""
+    if any(tensor.written for tensor in inputs) and document.optional("outputs") is None:
+        return ()
+    value = document.required("outputs")
     names = tuple(tensor.name for tensor in inputs)
     outputs: list[Tensor] = []
     for name, item in value.mapping().items():
@@ -196,6 +215,9 @@ def _attributes(value: Value | None, inputs: tuple[Tensor, ...]) -> tuple[Attrib
         default = fields.optional("default")
         minimum = fields.optional("minimum")
         like = fields.optional("like")
+        optional = fields.optional("optional")
+        if optional and default:
+            raise item.error("give `default` or `optional`, not both")
         if (like is not None) != (kind.text() == "scalar"):
             raise item.error("`like` belongs to every scalar, and to scalars alone")
         if like and like.text() not in names:
@@ -206,9 +228,10 @@ def _attributes(value: Value | None, inputs: tuple[Tensor, ...]) -> tuple[Attrib
                 doc=_sentence(fields.required("doc")),
                 type=next(t for t in get_args(AttributeType) if t == kind.text()),
                 default=_default(default, kind.text()),
-                has_default=default is not None,
+                has_default=default is not None or (optional is not None and optional.boolean()),
                 minimum=minimum.number() if minimum else None,
                 like=like.text() if like else None,
+                optional=optional.boolean() if optional else False,
             )
         )
         fields.finish()

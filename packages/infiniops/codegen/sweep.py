@@ -59,8 +59,8 @@ def sweep_json(operator: Operator) -> str:
             for tensor in operator.outputs
         ],
         "tolerance": {dtype: _tolerance(bound) for dtype, bound in operator.tolerance},
-        "layouts": list(LAYOUTS),
-        "shapes": list(_shape_cases(operator)),
+        "layouts": list(LAYOUTS) if operator.default_sweep else [],
+        "shapes": list(_shape_cases(operator)) if operator.default_sweep else [],
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -73,7 +73,9 @@ def benchmark_json(operator: Operator) -> str:
         "peer": operator.agrees_with,
         "attributes": {item.name: item.default for item in operator.attributes if item.has_default},
         "dtypes": [d for d in ("float32", "bfloat16") if d in operator.dtypes],
-        "shapes": {name: _shapes(operator, base, free=base[-1]) for name, base in sizes.items()},
+        "shapes": {name: _shapes(operator, base, free=base[-1]) for name, base in sizes.items()}
+        if operator.default_sweep
+        else {},
     }
     return json.dumps(document, indent=2) + "\n"
 

@@ -110,6 +110,12 @@ class Input : public Array {
   Input(Call& call, const char* name, nb::handle object) { Read(call, name, object, false); }
 };
 
+/// An input that the operator also writes.
+class Written : public Array {
+ public:
+  Written(Call& call, const char* name, nb::handle object) { Read(call, name, object, true); }
+};
+
 /// An input that may be None.
 class OptionalInput : public Array {
  public:

@@ -98,6 +98,30 @@ def test_positions_have_a_bound_that_names_inputs(tmp_path: Path) -> None:
             read(tmp_path, GOOD.replace("rank: 1..4,", f'rank: 1..4, below: "{wrong}",'))
 
 
+def test_an_operator_that_writes_an_input_needs_no_output(tmp_path: Path) -> None:
+    text = GOOD.replace("rank: 1..4", "rank: 1..4, written: true")
+    outputs = next(line for line in text.splitlines() if line.startswith("  out: "))
+    text = text.replace(f"outputs:\n{outputs}\n", "").replace(", out: out", "")
+    operator = read(tmp_path, text)
+    assert [tensor.name for tensor in operator.written] == ["input"]
+    assert operator.outputs == ()
+
+
+def test_an_optional_attribute_may_be_absent(tmp_path: Path) -> None:
+    operator = read(tmp_path, GOOD.replace("default: 2", "optional: true"))
+    factor = operator.attributes[0]
+    assert factor.optional
+    assert factor.has_default
+    assert factor.default is None
+
+
+def test_a_declaration_may_leave_the_sweep_to_its_tests(tmp_path: Path) -> None:
+    assert read(tmp_path, GOOD).default_sweep
+    assert not read(
+        tmp_path, GOOD.replace("summary:", "default_sweep: false\nsummary:")
+    ).default_sweep
+
+
 MISTAKES = [
     ("schema: 1", "schema: 2", "1: schema: this generator reads schema 1, got 2"),
     ("schema: 1", "schema: yes", "1: schema: expected an integer, got 'yes'"),
@@ -112,7 +136,7 @@ MISTAKES = [
         "group: elementwise",
         "group: other",
         "3: group: expected one of elementwise, gated, normalization, matrix, reduction, movement, "
-        "attention, got `other`",
+        "attention, sampling, got `other`",
     ),
     ("Scales `input`.", "Scales", "4: summary: expected a sentence that ends with a full stop"),
     ("summary: Scales", "summary: [1, 2]\nx: Scales", "4: summary: expected text, got a list"),
@@ -124,14 +148,16 @@ MISTAKES = [
     (
         "numerics:",
         "colour: red\nnumerics:",
-        "13: colour: unknown key; allowed here: agrees_with, aten, attributes, details, group, "
-        "inputs, linnet, numerics, operator, outputs, schema, smoke, summary, tolerance",
+        "13: colour: unknown key; allowed here: agrees_with, aten, attributes, "
+        "default_sweep, details, group, inputs, linnet, numerics, operator, outputs, schema, "
+        "smoke, summary, tolerance",
     ),
     ("numerics:", "schema: 1\nnumerics:", "13: schema: already given on line 1"),
     (
         "doc: What to scale.",
         "doc: What to scale., colour: red",
-        "7: inputs.input.colour: unknown key; allowed here: below, doc, dtype, optional, rank, shape",
+        "7: inputs.input.colour: unknown key; allowed here: below, doc, dtype, optional, rank, "
+        "shape, written",
     ),
     (
         "dtype: [floating, int32]",
@@ -161,6 +187,16 @@ MISTAKES = [
         "optional: true",
         "optional: maybe",
         "8: inputs.weight.optional: expected true or false, got 'maybe'",
+    ),
+    (
+        "optional: true",
+        "optional: true, written: true",
+        "8: inputs.weight: a tensor that is written must be there: not `optional`",
+    ),
+    (
+        "default: 2",
+        "default: 2, optional: true",
+        "10: attributes.factor: give `default` or `optional`, not both",
     ),
     (
         "type: double",
