@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -22,7 +23,15 @@ from typing import Any
 
 import torch
 
-import infini.ops
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from inputs import (  # type: ignore[import-not-found]  # on the path since the line above
+    dtypes_of_inputs,
+    random_inputs,
+    spelled,
+)
+
+import infini.ops  # after the line above
 
 ROUNDS = 25
 ROUND_SECONDS = 0.004
@@ -70,12 +79,14 @@ def operator_results(entry: dict[str, Any]) -> list[Result]:
     peer_code = compile(entry["peer"], entry["operator"], "eval")
     for dtype in entry["dtypes"]:
         for case, shapes in entry["shapes"].items():
-            inputs = {
-                name: torch.randn(shape).to(getattr(torch, dtype)) for name, shape in shapes.items()
-            }
-            names = {"torch": torch, **entry["attributes"], **inputs}
+            generator = torch.Generator().manual_seed(1)
+            dtypes = dtypes_of_inputs(entry["inputs"], entry["main"], dtype, 0)
+            attributes = entry["attributes"]
+            inputs = random_inputs(entry["inputs"], shapes, dtypes, attributes, generator)
+            names = {"torch": torch, **spelled(attributes), **inputs}
+            given = {name: value for name, value in inputs.items() if value is not None}
             ours, peer = compare(
-                lambda f=function, i=inputs, a=entry["attributes"]: f(**i, **a),  # type: ignore[misc]  # mypy infers no lambda with defaults
+                lambda f=function, i=given, a=attributes: f(**i, **a),  # type: ignore[misc]  # mypy infers no lambda with defaults
                 lambda c=peer_code, n=names: eval(c, n),  # type: ignore[misc]  # mypy infers no lambda with defaults
             )
             results.append(Result(entry["operator"], dtype, case, ours, peer))

@@ -35,7 +35,7 @@ macro(infini_ops_generate)
   endif()
   message(STATUS "InfiniOps: ${codegen_output}")
   include(${INFINI_OPS_GENERATED_DIR}/sources.cmake)
-  foreach(list SOURCES BINDINGS)
+  foreach(list SOURCES BINDINGS LARGE_KERNELS)
     list(TRANSFORM INFINI_OPS_GENERATED_${list} PREPEND ${INFINI_OPS_GENERATED_DIR}/)
   endforeach()
   list(TRANSFORM INFINI_OPS_GENERATOR_INPUTS PREPEND ${PROJECT_SOURCE_DIR}/)
@@ -49,10 +49,17 @@ macro(infini_ops_generate)
   endif()
 endmacro()
 
+# Compiles the sources of `target` several at a time, save the large kernels: most of the time of a small source goes
+# to headers.
+function(infini_ops_compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
+
 # Compiles the kernels for each instruction set with its own flags, at -O3 in every build type: a slow kernel is of no
 # use in a debug build either, and inlining keeps their code inside their namespace. The objects become sources of the
 # interface library `parts`.
 function(infini_ops_add_kernels parts)
+  set_source_files_properties(${INFINI_OPS_GENERATED_LARGE_KERNELS} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(flags_baseline "")
   set(flags_neon "")
   set(flags_avx2 -mavx2 -mfma -mf16c)
@@ -66,6 +73,7 @@ function(infini_ops_add_kernels parts)
     list(TRANSFORM sources PREPEND ${INFINI_OPS_GENERATED_DIR}/)
     set(kernels infiniops_kernels_${kernel_set})
     add_library(${kernels} OBJECT ${sources})
+    infini_ops_compile_together(${kernels})
     infini_ops_set_compile_rules(${kernels})
     target_compile_features(${kernels} PRIVATE cxx_std_20)
     target_include_directories(${kernels} PRIVATE src)

@@ -20,6 +20,9 @@ _TEMPLATE = """\
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "infini/ops/abi.h"
@@ -95,10 +98,10 @@ def cpp_header(operator: Operator) -> str:
 
 
 def _initial(argument: Tensor | Attribute) -> str:
-    if isinstance(argument, Attribute):
-        if argument.optional:
-            return ""
-        return "{false}" if argument.type in ("scalar", "bool") else "{}"
+    if isinstance(argument, Attribute) and not argument.optional:
+        return {"scalar": "{false}", "bool": "{false}", "dtype": "{DataType::kFloat32}"}.get(
+            argument.type, "{}"
+        )
     return ""
 
 

@@ -14,7 +14,7 @@ from .cpp_types import (
 from .declaration import Attribute, Operator, Tensor, camel_case
 from .implementations import Implementation
 from .model import Build
-from .shapes import Any, Literal, Shape, Size, Slice
+from .shapes import Any, Concat, Item, Literal, Reduce, Replace, Shape, Size, Slice, Value
 from .text import generated_from, indent, quote
 
 _TEMPLATE = """\
@@ -33,10 +33,11 @@ namespace {{
 
 using internal::NamedView;
 
-using Entry = internal::Entry<{types}>;
+// Several operators are compiled as one source, so every name carries the operator's.
+using {name}Entry = internal::Entry<{types}>;
 
 {tables}
-std::span<const Entry> Entries(Device::Type type) {{
+std::span<const {name}Entry> {name}Entries(Device::Type type) {{
   switch (type) {{
 {cases}
     default:
@@ -45,29 +46,29 @@ std::span<const Entry> Entries(Device::Type type) {{
 }}
 
 /// Checks everything but devices and outputs, and works out the outputs' shapes.
-void CheckInputs({checked}{shape_outputs}) {{
+void {name}CheckInputs({checked}{shape_outputs}) {{
 {input_checks}
 }}
 
-void CheckOverlaps({tensor_parameters}) {{
+void {name}CheckOverlaps({tensor_parameters}) {{
 {overlaps}
 }}
 
-void Check({call_const}) {{
+void {name}Check({call_const}) {{
 {devices}
 {shape_locals}
-  CheckInputs({input_arguments}{shape_arguments});
+  {name}CheckInputs({input_arguments}{shape_arguments});
 {output_checks}
-  CheckOverlaps({tensor_arguments});
+  {name}CheckOverlaps({tensor_arguments});
 }}
 
 /// Queues the work of a checked call: guard, stream, launch.
-void Start(const Context& context, const Entry& entry, {start_parameters}) {{
+void {name}Start(const Context& context, const {name}Entry& entry, {start_parameters}) {{
   const internal::CallGuard guard(context.device);
   Context bound = context;
   bound.stream = internal::CheckStream({name}::kOperator, context);
   if (internal::Tracing()) {{
-    internal::Trace({name}::kOperator, bound, entry.info, {{{trace}}});
+    internal::Trace({name}::kOperator, bound, entry.info, {trace});
   }}
   entry.call(bound, {arguments});
 }}
@@ -75,50 +76,50 @@ void Start(const Context& context, const Entry& entry, {start_parameters}) {{
 }}  // namespace
 
 void {name}::Call({call}) {{
-  Check(context, {arguments});
-  const Entry& entry =
-      internal::Choose(kOperator, context, Entries(context.device.type()), {arguments});
-  Start(context, entry, {arguments});
+  {name}Check(context, {arguments});
+  const {name}Entry& entry =
+      internal::Choose(kOperator, context, {name}Entries(context.device.type()), {arguments});
+  {name}Start(context, entry, {arguments});
 }}
 
 std::vector<TensorSpec> {name}::Infer({inputs}) {{
 {shape_locals}
-  CheckInputs({input_arguments}{shape_arguments});
+  {name}CheckInputs({input_arguments}{shape_arguments});
   return {{{specs}}};
 }}
 
 std::vector<ImplementationReport> {name}::Explain({call_const}) {{
-  Check(context, {arguments});
-  return internal::Explain(kOperator, context, Entries(context.device.type()), {arguments});
+  {name}Check(context, {arguments});
+  return internal::Explain(kOperator, context, {name}Entries(context.device.type()), {arguments});
 }}
 
 {name} {name}::Make({call}) {{
-  Check(context, {arguments});
+  {name}Check(context, {arguments});
   {name} made;
   made.device_ = context.device;
   made.entry_ =
-      &internal::Choose(kOperator, context, Entries(context.device.type()), {arguments});
+      &internal::Choose(kOperator, context, {name}Entries(context.device.type()), {arguments});
 {keep}
   return made;
 }}
 
 void {name}::operator()(const Context& context) const {{
   internal::CheckMadeFor(kOperator, device_, context);
-  Start(context, *static_cast<const Entry*>(entry_), {members});
+  {name}Start(context, *static_cast<const {name}Entry*>(entry_), {members});
 }}
 
 void {name}::operator()(const Context& context, {tensors}) const {{
   internal::CheckMadeFor(kOperator, device_, context);
 {made_like}
-  CheckOverlaps({tensor_arguments});
-  Start(context, *static_cast<const Entry*>(entry_), {mixed});
+  {name}CheckOverlaps({tensor_arguments});
+  {name}Start(context, *static_cast<const {name}Entry*>(entry_), {mixed});
 }}
 
 namespace internal {{
 
 /// For the registry.
 std::vector<ImplementationInfo> {name}Implementations(Device::Type type) {{
-  return Infos(Entries(type));
+  return Infos({name}Entries(type));
 }}
 
 }}  // namespace internal
@@ -155,16 +156,13 @@ def cpp_source(operator: Operator, build: Build) -> str:
         output_checks=indent(_output_checks(operator), 2),
         tensor_arguments=", ".join(tensor.name for tensor in tensors),
         start_parameters=call_parameters(operator, by_value=False, context=False),
-        trace=", ".join(_traced(tensor) for tensor in tensors),
+        trace=_trace(operator),
         arguments=call_arguments(operator),
         call=call_parameters(operator),
         specs=", ".join(
-            f"{{{out.name}_shape.vector(), {_dtype(out)}}}" for out in operator.outputs
+            f"{{{out.name}_shape.vector(), {_dtype(out, operator)}}}" for out in operator.outputs
         ),
-        keep="\n".join(
-            f"  made.{argument.name}_ = {_moved(argument, operator)};"
-            for argument in arguments_of(operator)
-        ),
+        keep="\n".join(f"  {_keep(argument, operator)}" for argument in arguments_of(operator)),
         members=", ".join(f"{argument.name}_" for argument in arguments_of(operator)),
         tensors=", ".join(parameter(t, operator.outputs, True) for t in tensors),
         made_like="\n".join(
@@ -200,7 +198,7 @@ def _tables(operator: Operator, build: Build) -> tuple[str, str]:
         if not entries:
             continue
         family = entries[0].device
-        constant = f"k{camel_case(family)}Entries"
+        constant = f"k{operator.class_name}{camel_case(family)}Entries"
         if device == family:
             rows = "".join(
                 f"    internal::MakeEntry<Operator<{operator.class_name}, "
@@ -208,7 +206,7 @@ def _tables(operator: Operator, build: Build) -> tuple[str, str]:
                 f"({item.slot}),\n"
                 for item in entries
             )
-            tables.append(f"constexpr Entry {constant}[] = {{\n{rows}}};\n")
+            tables.append(f"constexpr {operator.class_name}Entry {constant}[] = {{\n{rows}}};\n")
         cases.append(f"case Device::Type::k{camel_case(device)}:\n  return {constant};")
     return "\n".join(tables), "\n".join(cases)
 
@@ -220,12 +218,24 @@ def _types(operator: Operator) -> str:
     )
 
 
+def _trace(operator: Operator) -> str:
+    """The tensors of a call with their names; those of a list all have its name."""
+    if not any(tensor.is_list for tensor in operator.tensors):
+        return f"{{{', '.join(_traced(tensor) for tensor in operator.tensors)}}}"
+    lists = [tensor.name for tensor in operator.tensors if tensor.is_list]
+    rest = [_traced(tensor) for tensor in operator.tensors if not tensor.is_list]
+    return f"internal::NamedViews({{{', '.join(rest)}}}, {quote(lists[0])}, {lists[0]})"
+
+
 def _traced(tensor: Tensor) -> str:
     pointer = f"{tensor.name} ? &*{tensor.name} : nullptr" if tensor.optional else f"&{tensor.name}"
     return f"{{{quote(tensor.name)}, {pointer}}}"
 
 
 def _view(tensor: Tensor) -> str:
+    """The view that a check is about: of a list the first, which its other tensors must match."""
+    if tensor.is_list:
+        return f"NamedView{{{quote(tensor.name)}, {tensor.name}.data()}}"
     pointer = f"&*{tensor.name}" if tensor.optional else f"&{tensor.name}"
     return f"NamedView{{{quote(tensor.name)}, {pointer}}}"
 
@@ -237,8 +247,45 @@ def _if_given(argument: Tensor | Attribute, statement: str) -> str:
 
 
 def _device(name: str, tensor: Tensor) -> str:
+    if tensor.is_list:
+        return f"internal::CheckDevices({name}::kOperator, context, {_list(tensor)});"
     check = f"internal::CheckDevice({name}::kOperator, context, {_view(tensor)});"
     return _if_given(tensor, check)
+
+
+def _list(tensor: Tensor) -> str:
+    return f"{quote(tensor.name)}, {tensor.name}"
+
+
+def _dtype_set(dtypes: tuple[str, ...]) -> str:
+    return " | ".join(f"internal::DtypeBit(DataType::{DTYPE_CONSTANTS[one]})" for one in dtypes)
+
+
+def _attribute_checks(attribute: Attribute, operator: Operator) -> list[str]:
+    by_name = {tensor.name: tensor for tensor in operator.inputs}
+    where = f"{operator.class_name}::kOperator, {quote(attribute.name)}"
+    value = f"*{attribute.name}" if attribute.optional else attribute.name
+    lines: list[str] = []
+    if attribute.like is not None:
+        lines.append(f"internal::CheckScalar({where}, {value}, {_view(by_name[attribute.like])});")
+    if attribute.minimum is not None:
+        lines.append(
+            f"internal::CheckLeast({where}, static_cast<double>({value}), "
+            f"{float(attribute.minimum)!r});"
+        )
+    if attribute.of is not None:
+        check = "CheckDim" if attribute.type == "dim" else "CheckDims"
+        lines.append(f"internal::{check}({where}, {value}, {_view(by_name[attribute.of])});")
+    if attribute.values:
+        words = ", ".join(quote(word) for word in attribute.values)
+        lines.append(f"internal::CheckWord({where}, {value}, {{{words}}});")
+    if attribute.dtypes:
+        lines.append(
+            f"internal::CheckDtypeValue({where}, {value}, {_dtype_set(attribute.dtypes)});"
+        )
+    if attribute.optional and lines:
+        return [f"if ({attribute.name}) {{\n{indent(chr(10).join(lines), 2)}\n}}"]
+    return lines
 
 
 def _input_checks(operator: Operator) -> str:
@@ -247,10 +294,10 @@ def _input_checks(operator: Operator) -> str:
     lines: list[str] = []
     for tensor in operator.inputs:
         own: list[str] = []
+        if tensor.is_list:
+            own.append(f"internal::CheckList({name}::kOperator, {_list(tensor)});")
         if tensor.like is None:
-            bits = " | ".join(
-                f"internal::DtypeBit(DataType::{DTYPE_CONSTANTS[dtype]})" for dtype in tensor.dtypes
-            )
+            bits = _dtype_set(tensor.dtypes)
             own.append(f"constexpr internal::DtypeSet kDtypes = {bits};")
             own.append(f"internal::CheckDtype({name}::kOperator, {_view(tensor)}, kDtypes);")
         else:
@@ -275,19 +322,7 @@ def _input_checks(operator: Operator) -> str:
         else:
             lines.append("{\n" + indent("\n".join(own), 2) + "\n}")
     for attribute in operator.attributes:
-        value = f"*{attribute.name}" if attribute.optional else attribute.name
-        checks: list[str] = []
-        if attribute.like is not None:
-            checks.append(
-                f"internal::CheckScalar({name}::kOperator, {quote(attribute.name)}, "
-                f"{value}, {_view(by_name[attribute.like])});"
-            )
-        if attribute.minimum is not None:
-            checks.append(
-                f"internal::CheckLeast({name}::kOperator, {quote(attribute.name)}, "
-                f"static_cast<double>({value}), {float(attribute.minimum)!r});"
-            )
-        lines += [_if_given(attribute, check) for check in checks]
+        lines += _attribute_checks(attribute, operator)
     for out in operator.outputs:
         assert out.shape is not None
         lines.append(_append(out.shape, f"(*{out.name}_shape)", operator))
@@ -301,19 +336,45 @@ def _append(shape: Shape, target: str, operator: Operator) -> str:
         views = ", ".join(_view(by_name[name]) for name in shape.broadcast)
         operator_name = f"{operator.class_name}::kOperator"
         return f"internal::AppendBroadcast({operator_name}, {{{views}}}, &{target});"
+    where = f"{operator.class_name}::kOperator"
+    match shape.function:
+        case Reduce(tensor, dims, keepdim):
+            return f"internal::AppendReduced({tensor}, {dims}, {keepdim}, &{target});"
+        case Concat(tensors, dim):
+            return (
+                f"internal::AppendConcatenated({where}, {quote(tensors)}, {tensors}, {dim}, "
+                f"&{target});"
+            )
+        case Replace(tensor, dim, item):
+            return f"internal::AppendReplaced({tensor}, {dim}, {_size(item, operator)}, &{target});"
     lines: list[str] = []
     for item in shape.items:
-        match item:
-            case Literal(size):
-                lines.append(f"{target}.Append({size});")
-            case Any():
-                lines.append(f"{target}.Append(-1);")
-            case Size(tensor, index):
-                lines.append(f"{target}.Append({tensor}.size({index}));")
-            case Slice(tensor, begin, end):
-                last = "INT64_MAX" if end is None else str(end)
-                lines.append(f"{target}.AppendSlice({tensor}.shape(), {begin or 0}, {last});")
+        if isinstance(item, Slice):
+            last = "INT64_MAX" if item.end is None else str(item.end)
+            lines.append(f"{target}.AppendSlice({item.tensor}.shape(), {item.begin or 0}, {last});")
+        else:
+            lines.append(f"{target}.Append({_size(item, operator)});")
     return "\n".join(lines)
+
+
+def _size(item: Item, operator: Operator) -> str:
+    """The size that an item stands for, as an expression."""
+    match item:
+        case Literal(size):
+            return str(size)
+        case Value(attribute):
+            return attribute
+        case Size(tensor, index, 1):
+            return f"{tensor}.size({index})"
+        case Size(tensor, index, divisor):
+            by_name = {one.name: one for one in operator.inputs}
+            return (
+                f"internal::PartOf({operator.class_name}::kOperator, {_view(by_name[tensor])}, "
+                f"{index}, {divisor})"
+            )
+        case Any():
+            return "-1"
+    raise AssertionError(item)
 
 
 def _output_checks(operator: Operator) -> str:
@@ -323,7 +384,7 @@ def _output_checks(operator: Operator) -> str:
     for out in operator.outputs:
         assert out.shape is not None
         if out.like is None:
-            bit = f"internal::DtypeBit(DataType::{DTYPE_CONSTANTS[out.dtypes[0]]})"
+            bit = f"internal::DtypeBit({_dtype(out, operator)})"
             lines.append(f"internal::CheckDtype({name}::kOperator, {_view(out)}, {bit});")
         else:
             like = _view(by_name[out.like])
@@ -356,6 +417,11 @@ def _overlaps(operator: Operator) -> str:
             check = (
                 f"internal::CheckOverlap({name}::kOperator, {_view(out)}, {_view(tensor)}, {same});"
             )
+            if tensor.is_list:
+                check = (
+                    f"internal::CheckOverlaps({name}::kOperator, {_view(out)}, {_list(tensor)}, "
+                    f"{same});"
+                )
             lines.append(_if_given(tensor, check))
         for other in operator.outputs[:position]:
             lines.append(
@@ -364,11 +430,25 @@ def _overlaps(operator: Operator) -> str:
     return "\n".join(lines)
 
 
-def _moved(argument: Tensor | Attribute, operator: Operator) -> str:
-    return f"std::move({argument.name})" if argument in operator.outputs else argument.name
+def _keep(argument: Tensor | Attribute, operator: Operator) -> str:
+    """The statement by which `Make` keeps an argument."""
+    name = argument.name
+    if isinstance(argument, Attribute):
+        whole = argument.type == "dims"
+    else:
+        whole = argument.is_list
+    if whole:
+        return f"made.{name}_.assign({name}.begin(), {name}.end());"
+    return f"made.{name}_ = {f'std::move({name})' if argument in operator.outputs else name};"
 
 
-def _dtype(out: Tensor) -> str:
+def _dtype(out: Tensor, operator: Operator) -> str:
+    """The element type of an output, as an expression over the arguments."""
+    if out.dtype_of is not None:
+        return out.dtype_of
+    if out.sum_of is not None:
+        return f"internal::SumDtype({out.sum_of}.dtype())"
     if out.like is not None:
-        return f"{out.like}.dtype()"
+        like = next(tensor for tensor in operator.inputs if tensor.name == out.like)
+        return f"{out.like}.front().dtype()" if like.is_list else f"{out.like}.dtype()"
     return f"DataType::{DTYPE_CONSTANTS[out.dtypes[0]]}"

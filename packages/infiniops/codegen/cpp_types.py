@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from .declaration import Attribute, Operator, Tensor
+from .text import quote
 
 _ATTRIBUTE_TYPES = {
     "scalar": "const Scalar&",
     "double": "double",
     "int": "std::int64_t",
     "bool": "bool",
+    "dim": "std::int64_t",
+    "dims": "std::span<const std::int64_t>",
+    "enum": "std::string_view",
+    "dtype": "DataType",
 }
-_PYTHON_TYPES = {"scalar": "complex", "double": "float", "int": "int", "bool": "bool"}
+_MEMBER_TYPES = {"dims": "std::vector<std::int64_t>", "enum": "std::string"}
+"""What keeps an attribute whose parameter only refers to its value."""
+_PYTHON_TYPES = {
+    "scalar": "complex",
+    "double": "float",
+    "int": "int",
+    "bool": "bool",
+    "dim": "int",
+    "dims": "int | Sequence[int] | None",
+    "enum": "str",
+    "dtype": "object",
+}
 
 DTYPE_CONSTANTS = {
     "bool": "kBool",
@@ -35,9 +51,12 @@ DTYPE_CONSTANTS = {
 def parameter(argument: Tensor | Attribute, outputs: tuple[Tensor, ...], by_value: bool) -> str:
     """The declaration of one parameter; outputs are taken `by_value` in public entries."""
     if isinstance(argument, Attribute):
+        own = _ATTRIBUTE_TYPES[argument.type]
         if argument.optional:
-            return f"const {member_type(argument)}& {argument.name}"
-        return f"{_ATTRIBUTE_TYPES[argument.type]} {argument.name}"
+            own = f"const std::optional<{own.removeprefix('const ').removesuffix('&')}>&"
+        return f"{own} {argument.name}"
+    if argument.is_list:
+        return f"std::span<const TensorView> {argument.name}"
     if argument.optional:
         return f"const std::optional<TensorView>& {argument.name}"
     if argument in outputs and by_value:
@@ -48,8 +67,11 @@ def parameter(argument: Tensor | Attribute, outputs: tuple[Tensor, ...], by_valu
 def member_type(argument: Tensor | Attribute) -> str:
     """The type of a member that keeps an argument."""
     if isinstance(argument, Attribute):
-        kind = _ATTRIBUTE_TYPES[argument.type].removeprefix("const ").removesuffix("&")
-        return f"std::optional<{kind}>" if argument.optional else kind
+        own = _MEMBER_TYPES.get(argument.type, _ATTRIBUTE_TYPES[argument.type])
+        own = own.removeprefix("const ").removesuffix("&")
+        return f"std::optional<{own}>" if argument.optional else own
+    if argument.is_list:
+        return "std::vector<TensorView>"
     return "std::optional<TensorView>" if argument.optional else "TensorView"
 
 
@@ -90,7 +112,24 @@ def python_default(attribute: Attribute) -> str:
 
 def python_type(attribute: Attribute) -> str:
     """The annotation of an attribute; a scalar's accepts any Python number."""
-    return _PYTHON_TYPES[attribute.type] + (" | None" if attribute.optional else "")
+    if attribute.type == "enum":
+        return f"Literal[{', '.join(quote(value) for value in attribute.values)}]"
+    own = _PYTHON_TYPES[attribute.type]
+    return f"{own} | None" if attribute.optional else own
+
+
+def python_order(operator: Operator) -> tuple[Tensor | Attribute, ...]:
+    """The parameters as Python takes them: those with a position first, then the others."""
+    rest = [one for one in arguments_of(operator) if one.name not in operator.positional]
+    named = {one.name: one for one in arguments_of(operator)}
+    return (*(named[name] for name in operator.positional), *rest)
+
+
+def has_default(argument: Tensor | Attribute, operator: Operator) -> bool:
+    """Whether Python may leave the argument out."""
+    if isinstance(argument, Attribute):
+        return argument.has_default
+    return argument.optional or argument in operator.outputs
 
 
 def python_signature(operator: Operator, annotated: bool = False) -> str:
@@ -101,19 +140,20 @@ def python_signature(operator: Operator, annotated: bool = False) -> str:
             return name if default is None else f"{name}={default}"
         return f"{name}: {annotation}" + ("" if default is None else f" = {default}")
 
-    positional = [
-        spell(
-            item.name,
-            "_Array | None" if item.optional else "_Array",
-            "None" if item.optional else None,
-        )
-        for item in operator.inputs
-    ]
-    keywords = [
-        spell(item.name, python_type(item), python_default(item) if item.has_default else None)
-        for item in operator.attributes
-    ]
-    keywords += [spell(item.name, "_Array | None", "None") for item in operator.outputs]
+    def one(item: Tensor | Attribute) -> str:
+        if isinstance(item, Attribute):
+            default = python_default(item) if item.has_default else None
+            return spell(item.name, python_type(item), default)
+        if item.is_list:
+            return spell(item.name, "Sequence[_Array]", None)
+        may_be_none = has_default(item, operator)
+        annotation = "_Array | None" if may_be_none else "_Array"
+        return spell(item.name, annotation, "None" if may_be_none else None)
+
+    order = python_order(operator)
+    count = len(operator.positional)
+    positional = [one(item) for item in order[:count]]
+    keywords = [one(item) for item in order[count:]]
     keywords += [
         spell("stream", "_Stream | int | None", "None"),
         spell("implementation", "int | str | None", "None"),

@@ -21,7 +21,10 @@ DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
 DTYPES = tuple(dtype for members in DTYPE_CLASSES.values() for dtype in members)
 """Every element type that a declaration may name, in the order that outputs list them."""
 
-AttributeType = Literal["scalar", "double", "int", "bool"]
+AttributeType = Literal["scalar", "double", "int", "bool", "dim", "dims", "enum", "dtype"]
+"""`dim` is a dimension of an input, negative from the end; `dims` a set of them, where none means
+all; `enum` one of a few words; `dtype` an element type.
+"""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,11 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor argument. `dtypes` is empty when it follows `like`."""
+    """A tensor argument, or a list of them.
+
+    `dtypes` is empty when it follows `like`, the dtype attribute `dtype_of`, or `sum_of`: the dtype
+    of that input, and int64 where it is bool or an integer.
+    """
 
     name: str
     doc: str
@@ -45,26 +52,36 @@ class Tensor:
     greatest_rank: int | None
     shape: Shape | None
     optional: bool = False
+    is_list: bool = False
     below: str | None = None
     """For an input of positions: the bound of its elements, as a size of another input."""
     may_alias: tuple[str, ...] = ()
     written: bool = False
     """An input that the operator also writes, as a cache; it overlaps no other argument."""
+    dtype_of: str | None = None
+    sum_of: str | None = None
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """An argument that is no tensor. `like` names the input whose dtype must hold a scalar."""
+    """An argument that is no tensor.
+
+    `like` names the input whose dtype must hold a scalar, `of` the one whose dimension a `dim` or
+    `dims` names, `values` the words of an `enum`, `dtypes` the element types that a `dtype` may
+    be. An `optional` one may be absent, which is its default.
+    """
 
     name: str
     doc: str
     type: AttributeType
-    default: int | float | bool | None
+    default: int | float | bool | str | None
     has_default: bool
     minimum: int | float | None
     like: str | None
+    of: str | None = None
     optional: bool = False
-    """Whether it may be absent, which is then its default."""
+    values: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,6 +133,21 @@ class Linnet:
 
 
 @dataclass(frozen=True)
+class Cases:
+    """What the sweep and the benchmark run instead of their defaults.
+
+    `values` says how an input is filled: `normal`, `positive`, `nonzero`, `small`, or
+    `index NAME DIM` for positions along a dimension (a number or an attribute) of another input.
+    `attributes` are sets of attribute values, `shapes` named cases: input -> shape, or for a list
+    of tensors the list of their shapes.
+    """
+
+    values: tuple[tuple[str, str], ...] = ()
+    attributes: tuple[dict[str, object], ...] = ()
+    shapes: tuple[tuple[str, dict[str, object]], ...] = ()
+
+
+@dataclass(frozen=True)
 class Operator:
     """One declaration."""
 
@@ -136,6 +168,10 @@ class Operator:
     tolerance: tuple[tuple[str, Tolerance], ...]
     aten: tuple[Aten, ...]
     linnet: tuple[Linnet, ...]
+    main: str
+    positional: tuple[str, ...]
+    sweep: Cases
+    benchmark: Cases
 
     @property
     def class_name(self) -> str:
@@ -144,8 +180,8 @@ class Operator:
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """The element types of the first input, which the operator is listed under."""
-        return self.inputs[0].dtypes
+        """The element types of the main input, which the operator is listed under."""
+        return next(tensor.dtypes for tensor in self.inputs if tensor.name == self.main)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -164,9 +200,19 @@ class Operator:
 
     def dtypes_of(self, tensor: Tensor) -> tuple[str, ...]:
         """The element types of `tensor`, following `like`."""
+        if tensor.dtype_of is not None:
+            return next(item.dtypes for item in self.attributes if item.name == tensor.dtype_of)
+        if tensor.sum_of is not None:
+            own = self.dtypes_of(next(one for one in self.inputs if one.name == tensor.sum_of))
+            return tuple(dtype for dtype in DTYPES if dtype in {sum_dtype(one) for one in own})
         if tensor.like is None:
             return tensor.dtypes
         return self.dtypes_of(next(other for other in self.inputs if other.name == tensor.like))
+
+
+def sum_dtype(dtype: str) -> str:
+    """The element type of sums: bools and integers are added up in int64."""
+    return "int64" if dtype in (*DTYPE_CLASSES["bool"], *DTYPE_CLASSES["integer"]) else dtype
 
 
 def camel_case(name: str) -> str:

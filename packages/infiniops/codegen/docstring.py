@@ -10,9 +10,18 @@ def dtype_text(tensor: Tensor) -> str:
     """The element types of a tensor in words, by classes where a whole class is meant."""
     if tensor.like is not None:
         return f"dtype of `{tensor.like}`"
+    if tensor.dtype_of is not None:
+        return f"the dtype `{tensor.dtype_of}`"
+    if tensor.sum_of is not None:
+        return f"dtype of `{tensor.sum_of}`, int64 for bool and integers"
+    return dtypes_text(tensor.dtypes)
+
+
+def dtypes_text(dtypes: tuple[str, ...]) -> str:
+    """Element types in words, by classes where a whole class is meant."""
     words: list[str] = []
     for name, members in DTYPE_CLASSES.items():
-        own = [dtype for dtype in members if dtype in tensor.dtypes]
+        own = [dtype for dtype in members if dtype in dtypes]
         if own and len(own) == len(members) and len(members) > 1:
             words.append(name)
         else:
@@ -22,6 +31,8 @@ def dtype_text(tensor: Tensor) -> str:
 
 def rank_text(tensor: Tensor) -> str:
     """The rank of a tensor without a shape rule in words."""
+    if tensor.is_list:
+        return "any, of one rank"
     if tensor.greatest_rank is None:
         return "any" if tensor.least_rank == 0 else f"any, of rank {tensor.least_rank} or more"
     if tensor.least_rank == tensor.greatest_rank:
@@ -38,11 +49,20 @@ def tolerance_text(tolerance: Tolerance) -> str:
 
 def attribute_text(attribute: Attribute) -> str:
     """What values an attribute takes."""
-    kind = {"scalar": "number", "double": "float", "int": "integer", "bool": "bool"}
+    kind = {
+        "scalar": "number",
+        "double": "float",
+        "int": "integer",
+        "bool": "bool",
+        "dim": f"dimension of `{attribute.of}`",
+        "dims": f"dimension of `{attribute.of}`, or several; None means all",
+        "enum": f"word: {' or '.join(attribute.values)}",
+        "dtype": f"dtype: {dtypes_text(attribute.dtypes)}",
+    }
     text = kind[attribute.type]
     if attribute.minimum is not None:
         text += f" of at least {attribute.minimum}"
-    return text + (" or None" if attribute.optional else "")
+    return f"{text} or None" if attribute.optional else text
 
 
 def docstring(operator: Operator) -> str:
@@ -54,6 +74,8 @@ def docstring(operator: Operator) -> str:
     for tensor in operator.inputs:
         shape = tensor.shape.text if tensor.shape else rank_text(tensor)
         optional = " or None" if tensor.optional else "; written" if tensor.written else ""
+        if tensor.is_list:
+            optional = " each"
         rows.append(f"{tensor.name}: {tensor.doc} Shape {shape}; {dtype_text(tensor)}{optional}.")
     rows += [f"{item.name}: {item.doc} A {attribute_text(item)}." for item in operator.attributes]
     for tensor in operator.outputs:
@@ -74,8 +96,12 @@ def docstring(operator: Operator) -> str:
     ]
     parts.append("Args:\n" + "\n".join(_hanging(row) for row in rows))
     shapes = ", ".join(tensor.shape.text for tensor in operator.outputs if tensor.shape)
-    result = f"The output, of shape {shapes}." if operator.outputs else "None."
-    parts.append(f"Returns:\n{_hanging(result)}")
+    if len(operator.outputs) > 1:
+        names = ", ".join(tensor.name for tensor in operator.outputs)
+        returned = f"The outputs {names}, of shapes {shapes}."
+    else:
+        returned = f"The output, of shape {shapes}." if operator.outputs else "None."
+    parts.append(f"Returns:\n{_hanging(returned)}")
     parts.append(
         "Raises:\n"
         + "\n".join(

@@ -67,6 +67,20 @@ class Value:
             )
         return (self.text(),)
 
+    def items(self) -> tuple[Value, ...]:
+        """The values of a list."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            raise self.error(f"expected a list, got {self._kind()}")
+        return tuple(
+            Value(self.path, item.start_mark.line + 1, f"{self.key}[{index}]", item)
+            for index, item in enumerate(self.node.value)
+        )
+
+    def plain(self) -> object:
+        """The value as what it stands for: numbers, texts, lists and mappings."""
+        value: object = yaml.safe_load(yaml.serialize(self.node))
+        return value
+
     def is_mapping(self) -> bool:
         """Whether the value is a mapping."""
         return isinstance(self.node, yaml.MappingNode)

@@ -10,7 +10,7 @@ from .cmake_sources import cmake_sources
 from .cpp_header import cpp_header
 from .cpp_source import cpp_source
 from .implementations import BASELINE_SETS, BF16_SETS, find_implementations
-from .kernel_sources import kernel_sources
+from .kernel_sources import kernel_sources, large_kernels
 from .model import Build
 from .operators_json import operators_json
 from .pages import operator_page, support_matrix
@@ -94,7 +94,9 @@ def generate(build: Build, root: Path) -> dict[str, str]:
     sources = [name for name in files if name.endswith(".cc")]
     files.update(kernels)
     files.update(bindings)
-    files["sources.cmake"] = cmake_sources(build, sources, kernels, bindings, _inputs(root))
+    files["sources.cmake"] = cmake_sources(
+        build, sources, kernels, large_kernels(build), bindings, _inputs(root)
+    )
     return files
 
 

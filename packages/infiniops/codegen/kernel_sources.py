@@ -24,5 +24,20 @@ def kernel_sources(build: Build) -> dict[str, str]:
     return sources
 
 
+LARGE_GROUPS = ("matrix", "attention", "sampling")
+"""Groups whose kernels take long to compile, so that each is a source of its own."""
+
+
+def large_kernels(build: Build) -> list[str]:
+    """Those of `kernel_sources` that are compiled alone."""
+    groups = {operator.name: operator.group for operator in build.operators}
+    return [
+        _path(item, kernel_set)
+        for item in build.implementations
+        for kernel_set in build.kernel_sets
+        if kernel_set in item.kernel_sets and groups[item.operator] in LARGE_GROUPS
+    ]
+
+
 def _path(item: Implementation, kernel_set: str) -> str:
     return f"kernels/{item.stem}.{kernel_set}.cc"

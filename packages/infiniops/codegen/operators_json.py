@@ -62,6 +62,7 @@ def _tensor(tensor: Tensor, operator: Operator) -> dict[str, object]:
         "name": tensor.name,
         "dtypes": list(operator.dtypes_of(tensor)),
         "dtype_like": tensor.like,
+        "dtype_rule": _dtype_rule(tensor),
         "rank": [tensor.least_rank, tensor.greatest_rank],
         "shape": tensor.shape.text if tensor.shape else None,
     }
@@ -69,10 +70,17 @@ def _tensor(tensor: Tensor, operator: Operator) -> dict[str, object]:
         record["may_alias"] = list(tensor.may_alias)
     else:
         record["optional"] = tensor.optional
+        record["list"] = tensor.is_list
         if tensor.below is not None:
             record["below"] = tensor.below
         record["written"] = tensor.written
     return record
+
+
+def _dtype_rule(tensor: Tensor) -> str | None:
+    if tensor.dtype_of is not None:
+        return f"of {tensor.dtype_of}"
+    return None if tensor.sum_of is None else f"sum of {tensor.sum_of}"
 
 
 def _attribute(attribute: Attribute) -> dict[str, object]:
@@ -85,4 +93,12 @@ def _attribute(attribute: Attribute) -> dict[str, object]:
         record["minimum"] = attribute.minimum
     if attribute.like is not None:
         record["dtype_like"] = attribute.like
+    if attribute.of is not None:
+        record["of"] = attribute.of
+    if attribute.optional:
+        record["optional"] = True
+    if attribute.values:
+        record["values"] = list(attribute.values)
+    if attribute.dtypes:
+        record["dtypes"] = list(attribute.dtypes)
     return record

@@ -34,7 +34,8 @@ def operator_page(operator: Operator, build: Build) -> str:
     ]
     lines += [_tensor_row(tensor, operator) for tensor in operator.inputs]
     for attribute in operator.attributes:
-        default = f", default {attribute.default}" if attribute.has_default else ""
+        shown = attribute.has_default and attribute.default is not None
+        default = f", default {attribute.default}" if shown else ""
         lines.append(
             f"| `{attribute.name}` | {attribute.doc} | | {attribute_text(attribute)}{default} |"
         )
@@ -66,7 +67,7 @@ def support_matrix(build: Build) -> str:
         "",
         "# Support matrix",
         "",
-        "Implementations by slot and name, and the dtypes of the first input.",
+        "Implementations by slot and name, and the dtypes of the main input.",
         "",
         f"| operator | group | {' | '.join(devices)} | dtypes |",
         f"|---|---|{'---|' * len(devices)}---|",
@@ -88,6 +89,8 @@ def support_matrix(build: Build) -> str:
 def _tensor_row(tensor: Tensor, operator: Operator) -> str:
     shape = f"`{tensor.shape.text}`" if tensor.shape else rank_text(tensor)
     notes = " Optional." if tensor.optional else " Written." if tensor.written else ""
+    if tensor.is_list:
+        notes = " A list."
     if tensor.may_alias:
         notes += f" May be {' or '.join(f'`{name}`' for name in tensor.may_alias)} itself."
     return f"| `{tensor.name}` | {tensor.doc}{notes} | {shape} | {dtype_text(tensor)} |"

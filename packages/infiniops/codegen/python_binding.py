@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .cpp_types import arguments_of, given_arguments, python_signature
+from .cpp_types import (
+    arguments_of,
+    given_arguments,
+    has_default,
+    python_order,
+    python_signature,
+)
 from .declaration import Attribute, Operator, Tensor
 from .docstring import docstring
 from .model import Build
@@ -111,7 +117,7 @@ def _function(operator: Operator) -> str:
     return _FUNCTION.format(
         cls=operator.class_name,
         count=len(names),
-        positional=len(operator.inputs),
+        positional=len(operator.positional),
         names=", ".join(_parameter(name, operator) for name in names),
         variables=", ".join(names),
         reads="\n".join(f"  {line}" for line in _reads(operator)),
@@ -132,13 +138,14 @@ def _method(operator: Operator) -> str:
 
 def _names(operator: Operator) -> list[str]:
     """Every Python parameter, in order."""
-    names = [argument.name for argument in arguments_of(operator)]
+    names = [argument.name for argument in python_order(operator)]
     return [*names, "stream", "implementation", "config"]
 
 
 def _parameter(name: str, operator: Operator) -> str:
-    required = {tensor.name for tensor in operator.inputs if not tensor.optional}
-    required |= {item.name for item in operator.attributes if not item.has_default}
+    required = {
+        argument.name for argument in arguments_of(operator) if not has_default(argument, operator)
+    }
     return f"{{{quote(name)}, {'true' if name in required else 'false'}}}"
 
 
@@ -146,19 +153,30 @@ def _reads(operator: Operator) -> list[str]:
     lines: list[str] = []
     for tensor in operator.inputs:
         kind = "OptionalInput" if tensor.optional else "Written" if tensor.written else "Input"
+        if tensor.is_list:
+            kind = "InputList"
         lines.append(
             f"const {kind} {tensor.name}_argument(call, {quote(tensor.name)}, {tensor.name});"
         )
-    reader = {"scalar": "Scalar", "double": "Double", "int": "Integer", "bool": "Bool"}
     for attribute in operator.attributes:
         name = attribute.name
-        read = f"Read{reader[attribute.type]}(call, {quote(name)}, {name})"
+        reader = _READERS[attribute.type]
+        read = f"{reader}(call, {quote(name)}, {name})"
         if attribute.optional:
-            read = f"!{name}.is_valid() || {name}.is_none() ? std::nullopt : std::optional({read})"
-        elif attribute.has_default:
+            lines.append(
+                f"const auto {name}_value = {name}.is_valid() && !{name}.is_none() "
+                f"? std::optional({read}) : std::nullopt;"
+            )
+            continue
+        if attribute.type == "dims":
+            lines.append(f"const auto {name}_value = {read};")
+            continue
+        if attribute.has_default:
             read = f"{name}.is_valid() ? {read} : {_default(attribute)}"
         lines.append(f"const auto {name}_value = {read};")
     first = f"{operator.inputs[0].name}_argument"
+    if operator.inputs[0].is_list:
+        first += ".first()"
     for out in operator.outputs:
         lines.append(f"Output {out.name}_argument(call, {quote(out.name)}, {out.name});")
     if not operator.outputs:
@@ -175,6 +193,18 @@ def _reads(operator: Operator) -> list[str]:
     return lines
 
 
+_READERS = {
+    "scalar": "ReadScalar",
+    "double": "ReadDouble",
+    "int": "ReadInteger",
+    "bool": "ReadBool",
+    "dim": "ReadInteger",
+    "dims": "ReadIntegers",
+    "enum": "ReadText",
+    "dtype": "ReadDtype",
+}
+
+
 def _forward(argument: Tensor | Attribute, operator: Operator) -> str:
     if isinstance(argument, Attribute):
         return f"{argument.name}_value"
@@ -188,4 +218,6 @@ def _default(attribute: Attribute) -> str:
         "double": f"double{{{value}}}",
         "int": f"std::int64_t{{{value}}}",
         "bool": value,
+        "dim": f"std::int64_t{{{value}}}",
+        "enum": f"std::string({quote(str(attribute.default))})",
     }[attribute.type]

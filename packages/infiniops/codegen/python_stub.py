@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from .cpp_types import python_signature
@@ -17,7 +18,7 @@ _TEMPLATE = '''\
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 __all__ = [
 {names}
@@ -115,7 +116,8 @@ def _function(operator: Operator) -> str:
     signature = python_signature(operator, annotated=True)
     head, _, parameters = signature.partition("(")
     listed = "".join(
-        f"    {parameter},\n" for parameter in parameters.removesuffix(")").split(", ")
+        f"    {parameter},\n"
+        for parameter in re.split(r", (?![^\[]*\])", parameters.removesuffix(")"))
     )
     body = indent(f'"""{textwrap.dedent(docstring(operator))}\n"""', 4)
     results = {0: "None", 1: "_Array"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
 import re
 from pathlib import Path
@@ -14,6 +15,7 @@ from .declaration import (
     Aten,
     Attribute,
     AttributeType,
+    Cases,
     Operator,
     Tensor,
     Tolerance,
@@ -54,7 +56,11 @@ def read_declaration(path: Path) -> Operator:
         raise name.error(f"`{name.text()}` must be in {name.text()}.yaml, not {path.name}")
     inputs = _inputs(document.required("inputs"))
     attributes = _attributes(document.optional("attributes"), inputs)
-    outputs = _outputs(document, inputs)
+    outputs = _outputs(document, inputs, attributes)
+    main = document.optional("main")
+    if main and main.text() not in [tensor.name for tensor in inputs if not tensor.like]:
+        raise main.error(f"`{main.text()}` is no input that names its own dtypes")
+    main_name = main.text() if main else inputs[0].name
     group = document.required("group")
     if group.text() not in GROUPS:
         raise group.error(f"expected one of {', '.join(GROUPS)}, got `{group.text()}`")
@@ -76,10 +82,18 @@ def read_declaration(path: Path) -> Operator:
         outputs=outputs,
         accumulate=numerics.required("accumulate").text(),
         rounds=numerics.required("rounds").text(),
-        tolerance=_tolerances(document.required("tolerance"), inputs[0].dtypes),
+        tolerance=_tolerances(
+            document.required("tolerance"),
+            next(tensor.dtypes for tensor in inputs if tensor.name == main_name),
+        ),
         aten=_aten(document.optional("aten"), (*inputs, *attributes, *outputs)),
         linnet=read_linnet(document.optional("linnet"), inputs, attributes),
+        main=main_name,
+        positional=_positional(document.optional("positional"), inputs, attributes),
+        sweep=_cases(document.optional("sweep"), inputs, attributes),
+        benchmark=_cases(document.optional("benchmark"), inputs, attributes),
     )
+    _check_attributes_of_shapes(document.required("inputs"), operator)
     numerics.finish()
     document.finish()
     return operator
@@ -124,6 +138,9 @@ def _inputs(value: Value) -> tuple[Tensor, ...]:
         written = fields.optional("written")
         if optional and written:
             raise item.error("a tensor that is written must be there: not `optional`")
+        is_list = fields.optional("list")
+        if is_list and is_list.boolean() and (shape or optional or like or written):
+            raise item.error("a list has neither `shape` nor `optional` nor `like` nor `written`")
         inputs.append(
             Tensor(
                 name=_argument(item, name, taken),
@@ -134,6 +151,7 @@ def _inputs(value: Value) -> tuple[Tensor, ...]:
                 greatest_rank=greatest,
                 shape=shape,
                 optional=optional.boolean() if optional else False,
+                is_list=is_list.boolean() if is_list else False,
                 below=below.text() if below else None,
                 written=written.boolean() if written else False,
             )
@@ -161,7 +179,9 @@ def _check_bounds(value: Value, inputs: list[Tensor]) -> None:
             )
 
 
-def _outputs(document: Mapping, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def _outputs(
+    document: Mapping, inputs: tuple[Tensor, ...], attributes: tuple[Attribute, ...]
+) -> tuple[Tensor, ...]:
     """At least one; none is allowed where an input is written instead."""
     if any(tensor.written for tensor in inputs) and document.optional("outputs") is None:
         return ()
@@ -170,9 +190,25 @@ def _outputs(document: Mapping, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...
     outputs: list[Tensor] = []
     for name, item in value.mapping().items():
         fields = item.mapping()
-        like, dtypes = _dtype(fields.required("dtype"), names)
-        if like is None and len(dtypes) != 1:
-            raise item.error("an output has one dtype: `like INPUT` or a name")
+        rule = fields.required("dtype")
+        dtype_of = sum_of = like = None
+        dtypes: tuple[str, ...] = ()
+        if match := re.fullmatch(r"(of|sum of) (\w+)", " ".join(rule.texts())):
+            if match[1] == "of":
+                dtype_of = match[2]
+                if dtype_of not in [one.name for one in attributes if one.type == "dtype"]:
+                    raise rule.error(f"`{dtype_of}` is no attribute of type dtype")
+            else:
+                sum_of = match[2]
+                if sum_of not in names:
+                    raise rule.error(f"`{sum_of}` is no input")
+        else:
+            like, dtypes = _dtype(rule, names)
+            if like is None and len(dtypes) != 1:
+                raise item.error(
+                    "an output has one dtype: `like INPUT`, `of ATTRIBUTE`, `sum of INPUT` or a "
+                    "name"
+                )
         shape_value = fields.required("shape")
         shape = _shape(shape_value, names)
         assert shape is not None
@@ -193,6 +229,8 @@ def _outputs(document: Mapping, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...
                 greatest_rank=None,
                 shape=shape,
                 may_alias=alias.texts() if alias else (),
+                dtype_of=dtype_of,
+                sum_of=sum_of,
             )
         )
         fields.finish()
@@ -213,11 +251,27 @@ def _attributes(value: Value | None, inputs: tuple[Tensor, ...]) -> tuple[Attrib
             allowed = ", ".join(get_args(AttributeType))
             raise kind.error(f"expected one of {allowed}, got `{kind.text()}`")
         default = fields.optional("default")
+        is_optional = fields.optional("optional")
+        optional = is_optional.boolean() if is_optional else False
+        if is_optional and default:
+            raise item.error("give `default` or `optional`, not both")
+        if default and kind.text() == "dims":
+            raise default.error("all dimensions are the default of `dims`")
+        of = fields.optional("of")
+        if (of is not None) != (kind.text() in ("dim", "dims")):
+            raise item.error("`of` belongs to every dim and dims, and to those alone")
+        if of and of.text() not in names:
+            raise of.error(f"`{of.text()}` is no input")
+        values = fields.optional("values")
+        if (values is not None) != (kind.text() == "enum"):
+            raise item.error("`values` belong to every enum, and to enums alone")
+        if values and default and default.text() not in values.texts():
+            raise default.error(f"`{default.text()}` is none of the values")
+        chosen = fields.optional("dtypes")
+        if (chosen is not None) != (kind.text() == "dtype"):
+            raise item.error("`dtypes` belong to every dtype, and to dtypes alone")
         minimum = fields.optional("minimum")
         like = fields.optional("like")
-        optional = fields.optional("optional")
-        if optional and default:
-            raise item.error("give `default` or `optional`, not both")
         if (like is not None) != (kind.text() == "scalar"):
             raise item.error("`like` belongs to every scalar, and to scalars alone")
         if like and like.text() not in names:
@@ -228,21 +282,28 @@ def _attributes(value: Value | None, inputs: tuple[Tensor, ...]) -> tuple[Attrib
                 doc=_sentence(fields.required("doc")),
                 type=next(t for t in get_args(AttributeType) if t == kind.text()),
                 default=_default(default, kind.text()),
-                has_default=default is not None or (optional is not None and optional.boolean()),
+                has_default=default is not None or optional or kind.text() == "dims",
                 minimum=minimum.number() if minimum else None,
                 like=like.text() if like else None,
-                optional=optional.boolean() if optional else False,
+                of=of.text() if of else None,
+                optional=optional,
+                values=values.texts() if values else (),
+                dtypes=_dtype(chosen, ())[1] if chosen else (),
             )
         )
         fields.finish()
     return tuple(attributes)
 
 
-def _default(value: Value | None, kind: str) -> int | float | bool | None:
+def _default(value: Value | None, kind: str) -> int | float | bool | str | None:
     if value is None:
         return None
     match kind:
-        case "int":
+        case "enum":
+            return value.text()
+        case "dtype":
+            raise value.error("a dtype has no default; make it optional or required")
+        case "int" | "dim":
             return value.integer()
         case "bool":
             return value.boolean()
@@ -297,6 +358,67 @@ def _shape(value: Value | None, inputs: tuple[str, ...]) -> Shape | None:
     return shape
 
 
+def _check_attributes_of_shapes(value: Value, operator: Operator) -> None:
+    known = {item.name: item for item in operator.attributes}
+    for tensor in operator.tensors:
+        for name in tensor.shape.attributes if tensor.shape else ():
+            if name not in known:
+                assert tensor.shape is not None
+                raise value.error(f"`{name}` in `{tensor.shape.text}` is no attribute")
+
+
+def _positional(
+    value: Value | None, inputs: tuple[Tensor, ...], attributes: tuple[Attribute, ...]
+) -> tuple[str, ...]:
+    """The Python parameters that may be given by position: all inputs, or what is said."""
+    own = tuple(tensor.name for tensor in inputs)
+    if value is None:
+        return own
+    names = value.texts()
+    known = (*own, *(item.name for item in attributes))
+    for name in names:
+        if name not in known:
+            raise value.error(f"`{name}` is no input or attribute")
+    if missing := [name for name in own if name not in names]:
+        raise value.error(f"every input has a position; `{missing[0]}` has none")
+    return names
+
+
+def _cases(
+    value: Value | None, inputs: tuple[Tensor, ...], attributes: tuple[Attribute, ...]
+) -> Cases:
+    if value is None:
+        return Cases()
+    fields = value.mapping()
+    names = [tensor.name for tensor in inputs]
+    filled: list[tuple[str, str]] = []
+    if given := fields.optional("values"):
+        for name, item in given.mapping().items():
+            if name not in names:
+                raise item.error(f"`{name}` is no input")
+            kind = item.text()
+            if not re.fullmatch(r"normal|positive|nonzero|small|index \w+ -?\w+", kind):
+                raise item.error(f"`{kind}` is no way to fill a tensor")
+            filled.append((name, kind))
+    sets: list[dict[str, object]] = []
+    if given := fields.optional("attributes"):
+        known = [item.name for item in attributes]
+        for entry in given.items():
+            one = entry.plain()
+            if not isinstance(one, dict) or any(name not in known for name in one):
+                raise entry.error(f"expected values of the attributes {', '.join(known)}")
+            sets.append(one)
+    shapes: list[tuple[str, dict[str, object]]] = []
+    if given := fields.optional("shapes"):
+        for name, entry in given.mapping().items():
+            one = entry.plain()
+            if not isinstance(one, dict) or any(key not in names for key in one):
+                raise entry.error(f"expected a shape of each of the inputs {', '.join(names)}")
+            shapes.append((name, one))
+    fields.finish()
+    return Cases(tuple(filled), tuple(sets), tuple(shapes))
+
+
 def _check_indices(value: Value, shape: Shape, inputs: list[Tensor] | tuple[Tensor, ...]) -> None:
     for tensor in inputs:
         if tensor.optional and tensor.name in shape.names:
@@ -309,8 +431,13 @@ def _check_indices(value: Value, shape: Shape, inputs: list[Tensor] | tuple[Tens
 
 def _agrees_with(value: Value) -> str:
     text = value.text()
-    if not re.fullmatch(r"[A-Za-z_][\w.]*\(.*\)", text):
-        raise value.error("expected a call, for example torch.add(input, other)")
+    expected = "expected an expression of the arguments, for example torch.add(input, other)"
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise value.error(expected) from error
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Constant)):
+        raise value.error(expected)
     return text
 
 

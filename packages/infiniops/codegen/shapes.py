@@ -4,10 +4,16 @@ The text is a Python expression of one of these forms, where NAME is an argument
 
     NAME.shape                          the shape of another tensor
     broadcast(NAME, NAME, ...)          the shape that several tensors broadcast to
+    reduce(NAME, DIMS, KEEPDIM)         a tensor's shape without the dimensions that the attribute
+                                        DIMS names; with size 1 there where KEEPDIM is true
+    concat(NAME, DIM)                   the tensors of a list one after another along DIM
+    replace(NAME, DIM, ITEM)            a tensor's shape with ITEM as the size of DIM
     [ITEM, ITEM, ...]                   one ITEM per dimension:
         3                                 that size
         _                                 any size
         NAME.shape[-1]                    a size of another tensor
+        NAME.shape[-1] // 2               a part of a size, which must divide it
+        ATTRIBUTE                         the value of an integer attribute
         *NAME.shape[:-1]                  several sizes of another tensor
 """
 
@@ -32,10 +38,18 @@ class Any:
 
 @dataclass(frozen=True)
 class Size:
-    """`tensor.shape[index]`."""
+    """`tensor.shape[index] // divisor`."""
 
     tensor: str
     index: int
+    divisor: int = 1
+
+
+@dataclass(frozen=True)
+class Value:
+    """The value of an integer attribute."""
+
+    attribute: str
 
 
 @dataclass(frozen=True)
@@ -47,16 +61,45 @@ class Slice:
     end: int | None
 
 
-Item = Literal | Any | Size | Slice
+Item = Literal | Any | Size | Slice | Value
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """`reduce(tensor, dims, keepdim)`."""
+
+    tensor: str
+    dims: str
+    keepdim: str
+
+
+@dataclass(frozen=True)
+class Concat:
+    """`concat(tensors, dim)`."""
+
+    tensors: str
+    dim: str
+
+
+@dataclass(frozen=True)
+class Replace:
+    """`replace(tensor, dim, item)`."""
+
+    tensor: str
+    dim: str
+    item: Item
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A shape rule: its text, and either the tensors to broadcast or one item per dimension."""
+    """A shape rule: its text, and the tensors to broadcast, a function, or one item per
+    dimension.
+    """
 
     text: str
     broadcast: tuple[str, ...] = ()
     items: tuple[Item, ...] = ()
+    function: Reduce | Concat | Replace | None = None
 
     @property
     def same_as(self) -> str | None:
@@ -69,8 +112,31 @@ class Shape:
     @property
     def names(self) -> tuple[str, ...]:
         """Every tensor that the rule mentions."""
-        mentioned = (i.tensor for i in self.items if isinstance(i, (Size, Slice)))
-        return (*self.broadcast, *mentioned)
+        items = list(self.items)
+        whole: tuple[str, ...] = ()
+        match self.function:
+            case Reduce(tensor) | Concat(tensor):
+                whole = (tensor,)
+            case Replace(tensor, _, item):
+                whole = (tensor,)
+                items.append(item)
+        mentioned = (i.tensor for i in items if isinstance(i, (Size, Slice)))
+        return (*self.broadcast, *whole, *mentioned)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Every attribute that the rule mentions."""
+        items = list(self.items)
+        own: tuple[str, ...] = ()
+        match self.function:
+            case Reduce(_, dims, keepdim):
+                own = (dims, keepdim)
+            case Concat(_, dim):
+                own = (dim,)
+            case Replace(_, dim, item):
+                own = (dim,)
+                items.append(item)
+        return (*own, *(item.attribute for item in items if isinstance(item, Value)))
 
     @property
     def has_any(self) -> bool:
@@ -80,7 +146,10 @@ class Shape:
     def least_rank_of(self, tensor: str) -> int:
         """The smallest rank of `tensor` for which every index of the rule exists."""
         ranks = [0]
-        for item in self.items:
+        items = (
+            (*self.items, self.function.item) if isinstance(self.function, Replace) else self.items
+        )
+        for item in items:
             if isinstance(item, Size) and item.tensor == tensor:
                 ranks.append(-item.index if item.index < 0 else item.index + 1)
         return max(ranks)
@@ -99,15 +168,38 @@ def parse_shape(text: str) -> Shape:
             names = tuple(arg.id for arg in node.args if isinstance(arg, ast.Name))
             if len(names) == len(node.args):
                 return Shape(text, broadcast=names)
+        case ast.Call(
+            func=ast.Name(id="reduce"),
+            args=[ast.Name(id=tensor), ast.Name(id=dims), ast.Name(id=keepdim)],
+            keywords=[],
+        ):
+            return Shape(text, function=Reduce(tensor, dims, keepdim))
+        case ast.Call(
+            func=ast.Name(id="concat"), args=[ast.Name(id=tensor), ast.Name(id=dim)], keywords=[]
+        ):
+            return Shape(text, function=Concat(tensor, dim))
+        case ast.Call(
+            func=ast.Name(id="replace"),
+            args=[ast.Name(id=tensor), ast.Name(id=dim), item],
+            keywords=[],
+        ):
+            return Shape(text, function=Replace(tensor, dim, _item(item, text)))
         case ast.List():
             return Shape(text, items=tuple(_item(item, text) for item in node.elts))
     raise ValueError(f"`{text}` is not a shape rule")
 
 
 def evaluate_shape(
-    rule: Shape, shapes: Mapping[str, tuple[int, ...]], free: int = 1
+    rule: Shape,
+    shapes: Mapping[str, tuple[int, ...]],
+    free: int = 1,
+    values: Mapping[str, int] | None = None,
 ) -> tuple[int, ...]:
-    """The shape that `rule` gives for concrete `shapes`; free sizes become `free`."""
+    """The shape that the items or the broadcast of `rule` give for concrete `shapes` and `values`
+    of attributes; free sizes become `free`. Functions have no such value: ValueError.
+    """
+    if rule.function is not None:
+        raise ValueError(f"`{rule.text}` has no value without its attributes")
     if rule.broadcast:
         rank = max(len(shapes[name]) for name in rule.broadcast)
         padded = [(1,) * (rank - len(shapes[name])) + shapes[name] for name in rule.broadcast]
@@ -120,8 +212,10 @@ def evaluate_shape(
                 result.append(size)
             case Any():
                 result.append(free)
-            case Size(tensor, index):
-                result.append(shapes[tensor][index])
+            case Size(tensor, index, divisor):
+                result.append(shapes[tensor][index] // divisor)
+            case Value(attribute):
+                result.append((values or {})[attribute])
             case Slice(tensor, begin, end):
                 result.extend(shapes[tensor][begin:end])
     return tuple(result)
@@ -133,8 +227,16 @@ def _item(node: ast.expr, text: str) -> Item:
             return Literal(size)
         case ast.Name(id="_"):
             return Any()
+        case ast.Name(id=name):
+            return Value(name)
         case ast.Subscript(value=ast.Attribute() as value, slice=index):
             return Size(_tensor(value, text), _integer(index, text))
+        case ast.BinOp(
+            left=ast.Subscript(value=ast.Attribute() as value, slice=index),
+            op=ast.FloorDiv(),
+            right=ast.Constant(value=int(divisor)),
+        ) if divisor > 0 and not isinstance(divisor, bool):
+            return Size(_tensor(value, text), _integer(index, text), divisor)
         case ast.Starred(
             value=ast.Subscript(
                 value=ast.Attribute() as value, slice=ast.Slice(lower=lower, upper=upper, step=None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from .declaration import Operator, Tensor, Tolerance
+from .declaration import Cases, Operator, Tensor, Tolerance
 from .shapes import evaluate_shape
 
 LAYOUTS = (
@@ -50,17 +50,22 @@ def sweep_json(operator: Operator) -> str:
     document = {
         "operator": operator.name,
         "agrees_with": operator.agrees_with,
-        "inputs": [
-            {"name": tensor.name, "optional": tensor.optional} for tensor in operator.inputs
-        ],
-        "attributes": {item.name: item.default for item in operator.attributes if item.has_default},
+        "main": operator.main,
+        "inputs": _input_records(operator, operator.sweep),
+        "attributes": _attribute_sets(operator, operator.sweep),
         "outputs": [
-            {"name": tensor.name, "may_alias": list(tensor.may_alias)}
+            {
+                "name": tensor.name,
+                "may_alias": list(tensor.may_alias),
+                "dtype": _dtype_rule(tensor),
+            }
             for tensor in operator.outputs
         ],
         "tolerance": {dtype: _tolerance(bound) for dtype, bound in operator.tolerance},
         "layouts": list(LAYOUTS) if operator.default_sweep else [],
-        "shapes": list(_shape_cases(operator)) if operator.default_sweep else [],
+        "shapes": (_given_cases(operator.sweep) or list(_shape_cases(operator)))
+        if operator.default_sweep
+        else [],
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -68,16 +73,61 @@ def sweep_json(operator: Operator) -> str:
 def benchmark_json(operator: Operator) -> str:
     """The benchmark entry of one operator: its peer in torch, dtypes and shapes."""
     sizes = _BENCHMARK_SIZES.get(operator.group, _BENCHMARK_SIZES["elementwise"])
+    given: dict[str, object] = dict(operator.benchmark.shapes)
+    for name, base in () if given or not operator.default_sweep else sizes.items():
+        given[name] = _shapes(operator, base, free=base[-1])
     document = {
         "operator": operator.name,
         "peer": operator.agrees_with,
-        "attributes": {item.name: item.default for item in operator.attributes if item.has_default},
-        "dtypes": [d for d in ("float32", "bfloat16") if d in operator.dtypes],
-        "shapes": {name: _shapes(operator, base, free=base[-1]) for name, base in sizes.items()}
-        if operator.default_sweep
-        else {},
+        "main": operator.main,
+        "inputs": _input_records(operator, operator.benchmark),
+        "attributes": _attribute_sets(operator, operator.benchmark)[0],
+        "dtypes": _benchmark_dtypes(operator),
+        "shapes": given,
     }
     return json.dumps(document, indent=2) + "\n"
+
+
+def _benchmark_dtypes(operator: Operator) -> list[str]:
+    """The two that models compute in; of an operator on integers alone the usual one."""
+    chosen = [dtype for dtype in operator.dtypes if dtype in ("float32", "bfloat16")]
+    return chosen or (["int64"] if "int64" in operator.dtypes else [operator.dtypes[0]])
+
+
+def _input_records(operator: Operator, cases: Cases) -> list[dict[str, object]]:
+    kinds = {**dict(operator.sweep.values), **dict(cases.values)}
+    return [
+        {
+            "name": tensor.name,
+            "optional": tensor.optional,
+            "list": tensor.is_list,
+            "like": tensor.like,
+            "dtypes": list(operator.dtypes_of(tensor)),
+            "values": kinds.get(tensor.name, "normal"),
+        }
+        for tensor in operator.inputs
+    ]
+
+
+def _attribute_sets(operator: Operator, cases: Cases) -> list[dict[str, object]]:
+    """The defaults, or each given set with the defaults of the others. A function that takes the
+    attribute as None by default gets it from the sweep's oracle as None too.
+    """
+    defaults = {item.name: item.default for item in operator.attributes if item.has_default}
+    return [{**defaults, **one} for one in cases.attributes or operator.sweep.attributes or ({},)]
+
+
+def _given_cases(cases: Cases) -> list[dict[str, object]]:
+    return [{"name": name, "shapes": shapes} for name, shapes in cases.shapes]
+
+
+def _dtype_rule(tensor: Tensor) -> str:
+    """`like X`, `of X`, `sum of X`, or a name."""
+    if tensor.dtype_of is not None:
+        return f"of {tensor.dtype_of}"
+    if tensor.sum_of is not None:
+        return f"sum of {tensor.sum_of}"
+    return f"like {tensor.like}" if tensor.like is not None else tensor.dtypes[0]
 
 
 def _tolerance(bound: Tolerance) -> dict[str, float]:
@@ -117,4 +167,6 @@ def _shape(
 ) -> tuple[int, ...]:
     if tensor.shape is None:
         return base
+    if tensor.shape.function is not None or tensor.shape.attributes:
+        raise ValueError(f"{tensor.shape.text}: give the shapes of the sweep and the benchmark")
     return evaluate_shape(tensor.shape, known, free)

@@ -151,7 +151,9 @@ def test_operators_json_matches_its_documentation() -> None:
         for group in ("inputs", "attributes", "outputs"):
             for argument in operator[group]:
                 found |= set(argument)
-    assert found == documented
+    # Keys of attributes that a small build may lack.
+    assert found <= documented
+    assert documented - found <= {"of", "values", "list", "optional"}
 
 
 def test_libraries_hold_no_build_path() -> None:

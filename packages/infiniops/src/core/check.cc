@@ -13,6 +13,16 @@ namespace {
 
 std::string Quoted(const char* name) { return "`" + std::string(name) + "`"; }
 
+std::string DtypeList(DtypeSet allowed) {
+  std::string list;
+  for (int i = 0; i < rt::kDataTypeCount; ++i) {
+    if (!(allowed >> i & 1u)) continue;
+    if (!list.empty()) list += ", ";
+    list += rt::DataTypeName(static_cast<DataType>(i));
+  }
+  return list;
+}
+
 std::string NumberText(double value) {
   std::ostringstream text;
   text << value;
@@ -47,15 +57,9 @@ void ThrowDevice(const char* op, const Context& context, NamedView argument) {
 }
 
 void ThrowDtype(const char* op, NamedView argument, DtypeSet allowed) {
-  std::string list;
-  for (int i = 0; i < rt::kDataTypeCount; ++i) {
-    if (!(allowed >> i & 1u)) continue;
-    if (!list.empty()) list += ", ";
-    list += rt::DataTypeName(static_cast<DataType>(i));
-  }
   Throw(ErrorCode::kTypeMismatch, op, argument.view->device(),
         Quoted(argument.name) + " has dtype " + rt::DataTypeName(argument.view->dtype()) +
-            "; expected one of " + list);
+            "; expected one of " + DtypeList(allowed));
 }
 
 void ThrowDtypeLike(const char* op, NamedView argument, NamedView like) {
@@ -197,6 +201,143 @@ void CheckLeast(const char* op, const char* name, double value, double least) {
       Quoted(name) + " must be at least " + NumberText(least) + ", got " + NumberText(value));
 }
 
+void CheckDim(const char* op, const char* name, std::int64_t dim, NamedView of) {
+  const std::int64_t rank = std::max(of.view->rank(), 1);
+  if (-rank <= dim && dim < rank) return;
+  Throw(ErrorCode::kInvalidArgument, op, of.view->device(),
+        Quoted(name) + " must be a dimension of " + Quoted(of.name) + " of shape " +
+            ShapeText(of.view->shape()) + ", from " + std::to_string(-rank) + " to " +
+            std::to_string(rank - 1) + ", got " + std::to_string(dim));
+}
+
+void CheckDims(const char* op, const char* name, std::span<const std::int64_t> dims, NamedView of) {
+  const int rank = of.view->rank();
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    CheckDim(op, name, dims[i], of);
+    for (std::size_t k = 0; k < i; ++k) {
+      if (WrapDim(dims[i], rank) != WrapDim(dims[k], rank)) continue;
+      Throw(ErrorCode::kInvalidArgument, op, of.view->device(),
+            Quoted(name) + " names dimension " + std::to_string(WrapDim(dims[i], rank)) +
+                " twice; name each once");
+    }
+  }
+}
+
+void CheckWord(const char* op, const char* name, std::string_view value,
+               std::initializer_list<const char*> words) {
+  std::string list;
+  for (const char* word : words) {
+    if (value == word) return;
+    list += (list.empty() ? "`" : ", `") + std::string(word) + "`";
+  }
+  throw Error(ErrorCode::kInvalidArgument, op, "",
+              Quoted(name) + " must be one of " + list + ", got `" + std::string(value) + "`");
+}
+
+void CheckDtypeValue(const char* op, const char* name, DataType value, DtypeSet allowed) {
+  if (DtypeBit(value) & allowed) return;
+  throw Error(
+      ErrorCode::kTypeMismatch, op, "",
+      Quoted(name) + " is " + rt::DataTypeName(value) + "; expected one of " + DtypeList(allowed));
+}
+
+void CheckList(const char* op, const char* name, std::span<const TensorView> views) {
+  if (views.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, op, "",
+                Quoted(name) + " is an empty list; give at least one tensor");
+  }
+  for (std::size_t i = 1; i < views.size(); ++i) {
+    const std::string own = std::string(name) + "[" + std::to_string(i) + "]";
+    CheckDtypeLike(op, {own.c_str(), &views[i]}, {name, &views[0]});
+    CheckRank(op, {own.c_str(), &views[i]}, views[0].rank(), views[0].rank());
+  }
+}
+
+void CheckDevices(const char* op, const Context& context, const char* name,
+                  std::span<const TensorView> views) {
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    if (views[i].device() == context.device) continue;
+    const std::string own = std::string(name) + "[" + std::to_string(i) + "]";
+    ThrowDevice(op, context, {own.c_str(), &views[i]});
+  }
+}
+
+void CheckOverlaps(const char* op, NamedView output, const char* name,
+                   std::span<const TensorView> views, bool may_be_same) {
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    if (!MayOverlap(*output.view, views[i])) continue;
+    const std::string own = std::string(name) + "[" + std::to_string(i) + "]";
+    CheckOverlap(op, output, {own.c_str(), &views[i]}, may_be_same);
+  }
+}
+
+void AppendReduced(const TensorView& view, std::span<const std::int64_t> dims, bool keepdim,
+                   Sizes* result) {
+  const int rank = view.rank();
+  for (int dim = 0; dim < rank; ++dim) {
+    const bool reduced = dims.empty() || std::ranges::any_of(dims, [&](std::int64_t one) {
+                           return WrapDim(one, rank) == dim;
+                         });
+    if (!reduced) {
+      result->Append(view.size(dim));
+    } else if (keepdim) {
+      result->Append(1);
+    }
+  }
+}
+
+void AppendReduced(const TensorView& view, const std::optional<std::int64_t>& dim, bool keepdim,
+                   Sizes* result) {
+  if (dim) {
+    AppendReduced(view, *dim, keepdim, result);
+  } else {
+    AppendReduced(view, std::span<const std::int64_t>(), keepdim, result);
+  }
+}
+
+void AppendConcatenated(const char* op, const char* name, std::span<const TensorView> views,
+                        std::int64_t dim, Sizes* result) {
+  const TensorView& first = views[0];
+  const int along = WrapDim(dim, first.rank());
+  if (first.rank() == 0) {
+    Throw(ErrorCode::kInvalidArgument, op, first.device(),
+          Quoted(name) + " are scalars, which have no dimension to be joined along");
+  }
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    for (int k = 0; k < first.rank(); ++k) {
+      if (k == along || views[i].size(k) == first.size(k)) continue;
+      Throw(ErrorCode::kInvalidArgument, op, first.device(),
+            Quoted(name) + "[" + std::to_string(i) + "] has shape " + ShapeText(views[i].shape()) +
+                "; expected the sizes of the first, " + ShapeText(first.shape()) +
+                ", in every dimension but " + std::to_string(along));
+    }
+    total += views[i].size(along);
+  }
+  AppendReplaced(first, dim, total, result);
+}
+
+void AppendReplaced(const TensorView& view, std::int64_t dim, std::int64_t size, Sizes* result) {
+  const int along = WrapDim(dim, view.rank());
+  for (int k = 0; k < view.rank(); ++k) result->Append(k == along ? size : view.size(k));
+}
+
+std::int64_t PartOf(const char* op, NamedView argument, int index, std::int64_t divisor) {
+  const std::int64_t size = argument.view->size(index);
+  if (size % divisor == 0) return size / divisor;
+  Throw(ErrorCode::kInvalidArgument, op, argument.view->device(),
+        Quoted(argument.name) + " has shape " + ShapeText(argument.view->shape()) +
+            "; expected a size that " + std::to_string(divisor) + " divides in dimension " +
+            std::to_string(index));
+}
+
+std::vector<NamedView> NamedViews(std::initializer_list<NamedView> views, const char* name,
+                                  std::span<const TensorView> list) {
+  std::vector<NamedView> all(views);
+  for (const TensorView& view : list) all.push_back({name, &view});
+  return all;
+}
+
 void CheckMadeFor(const char* op, Device device, const Context& context) {
   if (device == context.device) return;
   Throw(ErrorCode::kInvalidArgument, op, context.device,
@@ -223,6 +364,16 @@ void CheckMadeLike(const char* op, const char* name, const std::optional<TensorV
                     ", but the operator was made " + (kept ? "with it" : "without it"));
   }
   if (kept) CheckMadeLike(op, name, *kept, *given);
+}
+
+void CheckMadeLike(const char* op, const char* name, std::span<const TensorView> kept,
+                   std::span<const TensorView> given) {
+  if (kept.size() != given.size()) {
+    throw Error(ErrorCode::kInvalidArgument, op, "",
+                Quoted(name) + " has " + std::to_string(given.size()) +
+                    " tensors, but the operator was made for " + std::to_string(kept.size()));
+  }
+  for (std::size_t i = 0; i < kept.size(); ++i) CheckMadeLike(op, name, kept[i], given[i]);
 }
 
 Stream CheckStream(const char* op, const Context& context) {

@@ -108,6 +108,63 @@ void CheckScalar(const char* op, const char* name, const Scalar& value, NamedVie
 /// `value` is at least `least` (and not NaN).
 void CheckLeast(const char* op, const char* name, double value, double least);
 
+/// `dim` is a dimension of `of`, which counts as one-dimensional when it is a scalar; negative
+/// from the end.
+void CheckDim(const char* op, const char* name, std::int64_t dim, NamedView of);
+
+/// Each of `dims` is such a dimension, and none is there twice.
+void CheckDims(const char* op, const char* name, std::span<const std::int64_t> dims, NamedView of);
+
+/// `value` is one of `words`.
+void CheckWord(const char* op, const char* name, std::string_view value,
+               std::initializer_list<const char*> words);
+
+/// `value` is one of `allowed`.
+void CheckDtypeValue(const char* op, const char* name, DataType value, DtypeSet allowed);
+
+/// A list has a tensor, and all have the dtype and rank of the first.
+void CheckList(const char* op, const char* name, std::span<const TensorView> views);
+
+/// `CheckDevice` and `CheckOverlap` for each tensor of a list.
+void CheckDevices(const char* op, const Context& context, const char* name,
+                  std::span<const TensorView> views);
+void CheckOverlaps(const char* op, NamedView output, const char* name,
+                   std::span<const TensorView> views, bool may_be_same);
+
+/// `dim` counted from the front, for a view of `rank` dimensions.
+inline int WrapDim(std::int64_t dim, int rank) {
+  return static_cast<int>(dim < 0 ? dim + (rank > 0 ? rank : 1) : dim);
+}
+
+/// Appends the shape of `view` without `dims`, all of them when there are none; with `keepdim`
+/// their sizes become 1.
+void AppendReduced(const TensorView& view, std::span<const std::int64_t> dims, bool keepdim,
+                   Sizes* result);
+void AppendReduced(const TensorView& view, const std::optional<std::int64_t>& dim, bool keepdim,
+                   Sizes* result);
+inline void AppendReduced(const TensorView& view, std::int64_t dim, bool keepdim, Sizes* result) {
+  AppendReduced(view, std::span(&dim, 1), keepdim, result);
+}
+
+/// Appends the shape of the tensors one after another along `dim`; their other sizes must be equal.
+void AppendConcatenated(const char* op, const char* name, std::span<const TensorView> views,
+                        std::int64_t dim, Sizes* result);
+
+/// Appends the shape of `view` with `size` in dimension `dim`.
+void AppendReplaced(const TensorView& view, std::int64_t dim, std::int64_t size, Sizes* result);
+
+/// `size(index) / divisor`, which must leave no rest.
+std::int64_t PartOf(const char* op, NamedView argument, int index, std::int64_t divisor);
+
+/// The element type of sums: int64 for bool and integers.
+inline DataType SumDtype(DataType dtype) {
+  return dtype == DataType::kBool || rt::IsInteger(dtype) ? DataType::kInt64 : dtype;
+}
+
+/// `views` and those of the list `name`, which all get its name.
+std::vector<NamedView> NamedViews(std::initializer_list<NamedView> views, const char* name,
+                                  std::span<const TensorView> list);
+
 /// The context of a run is for the device that the object was made for.
 void CheckMadeFor(const char* op, Device device, const Context& context);
 
@@ -116,6 +173,8 @@ void CheckMadeLike(const char* op, const char* name, const TensorView& kept,
                    const TensorView& given);
 void CheckMadeLike(const char* op, const char* name, const std::optional<TensorView>& kept,
                    const std::optional<TensorView>& given);
+void CheckMadeLike(const char* op, const char* name, std::span<const TensorView> kept,
+                   std::span<const TensorView> given);
 
 /// The stream that the work goes to, checked to belong to the context's device,
 /// which is current.

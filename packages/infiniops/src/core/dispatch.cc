@@ -170,7 +170,7 @@ bool Tracing() noexcept {
 }
 
 void Trace(const char* op, const Context& context, const ImplementationInfo& chosen,
-           std::initializer_list<NamedView> tensors) {
+           std::span<const NamedView> tensors) {
   std::string line = "{\"operator\": " + JsonText(op) +
                      ", \"device\": " + JsonText(context.device.ToString()) +
                      ", \"stream\": " + std::to_string(context.stream.id) +

@@ -83,7 +83,11 @@ bool Tracing() noexcept;
 
 /// Writes one JSON object about a call to the standard error stream.
 void Trace(const char* op, const Context& context, const ImplementationInfo& chosen,
-           std::initializer_list<NamedView> tensors);
+           std::span<const NamedView> tensors);
+inline void Trace(const char* op, const Context& context, const ImplementationInfo& chosen,
+                  std::initializer_list<NamedView> tensors) {
+  Trace(op, context, chosen, std::span(tensors.begin(), tensors.size()));
+}
 
 template <typename... Arguments>
 std::vector<ImplementationInfo> Infos(std::span<const Entry<Arguments...>> entries) {

@@ -408,6 +408,53 @@ bool ReadBool(const Call& call, const char* name, nb::handle object) {
   Refuse(call, name, "must be True or False, got " + TypeName(object));
 }
 
+std::string ReadText(const Call& call, const char* name, nb::handle object) {
+  if (PyUnicode_Check(object.ptr())) return nb::cast<std::string>(object);
+  Refuse(call, name, "must be a string, got " + TypeName(object));
+}
+
+std::vector<std::int64_t> ReadIntegers(const Call& call, const char* name, nb::handle object) {
+  std::vector<std::int64_t> values;
+  if (!object.is_valid() || object.is_none()) return values;
+  if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) {
+    values.push_back(ReadInteger(call, name, object));
+    return values;
+  }
+  for (const nb::handle item : object) values.push_back(ReadInteger(call, name, item));
+  return values;
+}
+
+DataType ReadDtype(const Call& call, const char* name, nb::handle object) {
+  // "float32", torch.float32, numpy.dtype("float32"), numpy.float32
+  std::string text;
+  if (PyType_Check(object.ptr())) {
+    text = nb::cast<std::string>(nb::getattr(object, "__name__"));
+  } else {
+    text = nb::cast<std::string>(nb::str(object));
+  }
+  const std::size_t dot = text.rfind('.');
+  const std::string_view bare =
+      std::string_view(text).substr(dot == std::string::npos ? 0 : dot + 1);
+  for (int i = 0; i < rt::kDataTypeCount; ++i) {
+    const auto dtype = static_cast<DataType>(i);
+    if (bare == rt::DataTypeName(dtype)) return dtype;
+  }
+  Refuse(call, name, "must be a dtype, such as \"float32\" or torch.float32, got `" + text + "`");
+}
+
+InputList::InputList(Call& call, const char* name, nb::handle object) {
+  if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) {
+    Refuse(call, name, "must be a list or tuple of tensors, got " + TypeName(object));
+  }
+  std::size_t index = 0;
+  for (const nb::handle item : object) {
+    const std::string own = std::string(name) + "[" + std::to_string(index++) + "]";
+    arrays_.push_back(std::make_unique<Input>(call, own.c_str(), item));
+    views_.push_back(arrays_.back()->view());
+  }
+  if (arrays_.empty()) RefuseValue(call, name, "is an empty list; give at least one tensor");
+}
+
 void CopyFromObject(nb::handle source, Tensor& target) {
   Call call("Tensor.copy_from", {}, {}, {});
   const Input input(call, "source", source);

@@ -8,7 +8,9 @@
 
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -125,6 +127,18 @@ class OptionalInput : public Array {
   const std::optional<TensorView>& view() const noexcept { return view_; }
 };
 
+/// A list or tuple of tensors.
+class InputList {
+ public:
+  InputList(Call& call, const char* name, nb::handle object);
+  std::span<const TensorView> view() const noexcept { return views_; }
+  const Array& first() const noexcept { return *arrays_.front(); }
+
+ private:
+  std::vector<std::unique_ptr<Input>> arrays_;
+  std::vector<TensorView> views_;
+};
+
 /// An output: given, or made by the library of an input.
 class Output : public Array {
  public:
@@ -152,6 +166,11 @@ Scalar ReadScalar(const Call& call, const char* name, nb::handle object);
 double ReadDouble(const Call& call, const char* name, nb::handle object);
 std::int64_t ReadInteger(const Call& call, const char* name, nb::handle object);
 bool ReadBool(const Call& call, const char* name, nb::handle object);
+std::string ReadText(const Call& call, const char* name, nb::handle object);
+/// Reads an integer, or a list or tuple of them; nothing or None is none.
+std::vector<std::int64_t> ReadIntegers(const Call& call, const char* name, nb::handle object);
+/// Reads an element type of InfiniRT: its name, or a dtype of torch or numpy.
+DataType ReadDtype(const Call& call, const char* name, nb::handle object);
 
 /// Says which device type DLPack's external device is; none forgets it.
 void BindExternalDevice(std::optional<Device::Type> type);

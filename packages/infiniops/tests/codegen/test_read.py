@@ -143,21 +143,22 @@ MISTAKES = [
     (
         "agrees_with: torch.mul(input, factor)",
         "agrees_with: torch.mul",
-        "5: agrees_with: expected a call, for example torch.add(input, other)",
+        "5: agrees_with: expected an expression of the arguments, for example "
+        "torch.add(input, other)",
     ),
     (
         "numerics:",
         "colour: red\nnumerics:",
-        "13: colour: unknown key; allowed here: agrees_with, aten, attributes, "
-        "default_sweep, details, group, inputs, linnet, numerics, operator, outputs, schema, "
-        "smoke, summary, tolerance",
+        "13: colour: unknown key; allowed here: agrees_with, aten, attributes, benchmark, "
+        "default_sweep, details, group, inputs, linnet, main, numerics, operator, outputs, "
+        "positional, schema, smoke, summary, sweep, tolerance",
     ),
     ("numerics:", "schema: 1\nnumerics:", "13: schema: already given on line 1"),
     (
         "doc: What to scale.",
         "doc: What to scale., colour: red",
-        "7: inputs.input.colour: unknown key; allowed here: below, doc, dtype, optional, rank, "
-        "shape, written",
+        "7: inputs.input.colour: unknown key; allowed here: below, doc, dtype, list, optional, "
+        "rank, shape, written",
     ),
     (
         "dtype: [floating, int32]",
@@ -201,7 +202,8 @@ MISTAKES = [
     (
         "type: double",
         "type: float",
-        "10: attributes.factor.type: expected one of scalar, double, int, bool, got `float`",
+        "10: attributes.factor.type: expected one of scalar, double, int, bool, dim, dims, enum, "
+        "dtype, got `float`",
     ),
     (
         "factor: {type",
@@ -222,6 +224,46 @@ MISTAKES = [
         "shape: input.shape",
         "shape: weight.shape",
         "12: outputs.out.shape: `weight` is optional, so no shape can follow from it",
+    ),
+    (
+        "factor: {type: double",
+        "factor: {type: dim",
+        "10: attributes.factor: `of` belongs to every dim and dims, and to those alone",
+    ),
+    (
+        "factor: {type: double",
+        "factor: {type: enum",
+        "10: attributes.factor: `values` belong to every enum, and to enums alone",
+    ),
+    (
+        "shape: input.shape",
+        "shape: input.shape, dtype: of factor",
+        "12: outputs.out.dtype: already given on line 12",
+    ),
+    (
+        "shape: input.shape",
+        'shape: "[factors]"',
+        "6: inputs: `factors` in `[factors]` is no attribute",
+    ),
+    (
+        "numerics:",
+        "main: weight\nnumerics:",
+        "13: main: `weight` is no input that names its own dtypes",
+    ),
+    (
+        "numerics:",
+        "positional: [factor]\nnumerics:",
+        "13: positional: every input has a position; `input` has none",
+    ),
+    (
+        "numerics:",
+        "sweep: {values: {input: huge}}\nnumerics:",
+        "13: sweep.values.input: `huge` is no way to fill a tensor",
+    ),
+    (
+        "numerics:",
+        "sweep: {attributes: [{by: 1}]}\nnumerics:",
+        "13: sweep.attributes[0]: expected values of the attributes factor",
     ),
     ("may_alias: [input]", "may_alias: [x]", "12: outputs.out.may_alias: `x` is no input"),
     (

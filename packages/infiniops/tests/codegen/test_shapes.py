@@ -17,10 +17,28 @@ SHAPES = {"x": (2, 3, 4), "w": (5, 4), "row": (4,), "column": (3, 1)}
         ("[]", ()),
         ("broadcast(x, row)", (2, 3, 4)),
         ("broadcast(column, row)", (3, 4)),
+        ("[*x.shape[:-1], x.shape[-1] // 2]", (2, 3, 2)),
+        ("[heads, 2]", (8, 2)),
     ],
 )
 def test_rules_give_shapes(text: Any, result: Any) -> None:
-    assert evaluate_shape(parse_shape(text), SHAPES, free=9) == result
+    assert evaluate_shape(parse_shape(text), SHAPES, free=9, values={"heads": 8}) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "attributes"),
+    [
+        ("reduce(x, dim, keepdim)", ("x",), ("dim", "keepdim")),
+        ("concat(xs, dim)", ("xs",), ("dim",)),
+        ("replace(x, dim, w.shape[0])", ("x", "w"), ("dim",)),
+        ("replace(x, dim, count)", ("x",), ("dim", "count")),
+    ],
+)
+def test_functions_tell_what_they_follow_from(text: Any, names: Any, attributes: Any) -> None:
+    rule = parse_shape(text)
+    assert (rule.names, rule.attributes) == (names, attributes)
+    with pytest.raises(ValueError, match="has no value without its attributes"):
+        evaluate_shape(rule, SHAPES)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +50,8 @@ def test_rules_give_shapes(text: Any, result: Any) -> None:
         ("broadcast(x, 3)", "`broadcast(x, 3)` is not a shape rule"),
         ("[x.shape[y]]", "`y` in `[x.shape[y]]` is not an index"),
         ("[x.shape[::2]]", "`::2` in `[x.shape[::2]]` is not an index"),
+        ("reduce(x, 0, keepdim)", "`reduce(x, 0, keepdim)` is not a shape rule"),
+        ("[x.shape[-1] // 0]", "`x.shape[-1] // 0` in `[x.shape[-1] // 0]` is not a size"),
         ("[-1]", "`-1` in `[-1]` is not a size"),
         ("[True]", "`True` in `[True]` is not a size"),
         ("[x.size[0]]", "`x.size` in `[x.size[0]]` is not the shape of an argument"),

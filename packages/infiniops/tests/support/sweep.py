@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from inputs import dtypes_of_inputs, random_inputs, spelled  # type: ignore[import-not-found]  # tests/support is put on the path by conftest
 
 import infini.ops
 
-Tensors = dict[str, "torch.Tensor | None"]
+Tensors = dict[str, Any]
 
 WIDE = {
     torch.float16: torch.float64,
@@ -35,8 +36,9 @@ class Sweep:
 
     operator: str
     agrees_with: str
+    main: str
     inputs: tuple[dict[str, Any], ...]
-    attributes: dict[str, Any]
+    attributes: tuple[dict[str, Any], ...]
     outputs: tuple[dict[str, Any], ...]
     tolerance: dict[str, dict[str, float]]
     layouts: tuple[str, ...]
@@ -50,8 +52,9 @@ def load_sweeps() -> tuple[Sweep, ...]:
         Sweep(
             operator=document["operator"],
             agrees_with=document["agrees_with"],
+            main=document["main"],
             inputs=tuple(document["inputs"]),
-            attributes=document["attributes"],
+            attributes=tuple(document["attributes"]),
             outputs=tuple(document["outputs"]),
             tolerance=document["tolerance"],
             layouts=tuple(document["layouts"]),
@@ -59,20 +62,6 @@ def load_sweeps() -> tuple[Sweep, ...]:
         )
         for document in (json.loads(path.read_text()) for path in sorted(folder.glob("*.json")))
     )
-
-
-def random_tensor(shape: list[int], dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
-    """Values of every magnitude for floats, every bit pattern for integers."""
-    if dtype == torch.bool:
-        return torch.randint(0, 2, shape, generator=generator).to(torch.bool)
-    if not dtype.is_floating_point and not dtype.is_complex:
-        size = torch.empty((), dtype=dtype).element_size()
-        raw = torch.randint(0, 256, [*shape, size], generator=generator, dtype=torch.uint8)
-        return raw.view(dtype).reshape(shape)
-    if dtype.is_complex:
-        part = torch.randn([*shape, 2], generator=generator, dtype=torch.float64)
-        return torch.view_as_complex(part).to(dtype)
-    return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
 def lay_out(tensor: torch.Tensor, layout: str) -> Any:
@@ -101,14 +90,38 @@ def poison(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.fill_(tensor.dtype == torch.bool or 0x5A)
 
 
-def expected_of(sweep: Sweep, inputs: Tensors, dtype: torch.dtype) -> torch.Tensor:
-    """What the oracle says, in its own wide dtype."""
-    names: dict[str, Any] = {"torch": torch, **sweep.attributes}
-    for name, tensor in inputs.items():
-        names[name] = None if tensor is None else tensor.to(WIDE.get(dtype, dtype))
+def expected_of(
+    sweep: Sweep, inputs: Tensors, attributes: dict[str, Any]
+) -> tuple[torch.Tensor, ...]:
+    """What the oracle says of each output, in its own wide dtype."""
+
+    def wide(value: Any) -> Any:
+        if isinstance(value, list):
+            return [wide(one) for one in value]
+        return value.to(WIDE.get(value.dtype, value.dtype)) if value is not None else None
+
+    names: dict[str, Any] = {"torch": torch, **spelled(attributes)}
+    names.update({name: wide(value) for name, value in inputs.items()})
     result = eval(sweep.agrees_with, names)
-    assert isinstance(result, torch.Tensor)
-    return result
+    results = (result,) if isinstance(result, torch.Tensor) else tuple(result)
+    assert len(results) == len(sweep.outputs)
+    return results
+
+
+def output_dtype(rule: str, inputs: Tensors, attributes: dict[str, Any]) -> torch.dtype:
+    """What the declaration says of an output's element type."""
+    words = rule.split()
+    if words[0] == "of":
+        chosen: torch.dtype = getattr(torch, attributes[words[1]])
+        return chosen
+    if len(words) == 1:
+        named: torch.dtype = getattr(torch, rule)
+        return named
+    source = inputs[words[-1]]
+    dtype: torch.dtype = (source[0] if isinstance(source, list) else source).dtype
+    if words[0] == "sum" and not (dtype.is_floating_point or dtype.is_complex):
+        return torch.int64
+    return dtype
 
 
 def distance(actual: torch.Tensor, expected: torch.Tensor, bound: dict[str, float]) -> torch.Tensor:
@@ -144,77 +157,120 @@ def _real_distance(
     return torch.where(same, 0.0, (error / allowed).nan_to_num(nan=torch.inf))
 
 
-def cases(sweep: Sweep, layout: str) -> Iterator[tuple[dict[str, Any], tuple[bool, ...]]]:
-    """Each shape of the sweep, with and without each optional input."""
-    optional = [item["name"] for item in sweep.inputs if item["optional"]]
+def cases(sweep: Sweep) -> Iterator[tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]]:
+    """Each shape of the sweep with each set of attributes, with and without optional inputs."""
     for shape in sweep.shapes:
-        for present in itertools.product((True, False), repeat=len(optional)):
-            yield shape, present
+        optional = [
+            item["name"]
+            for item in sweep.inputs
+            if item["optional"] and item["name"] in shape["shapes"]
+        ]
+        for attributes in sweep.attributes:
+            for present in itertools.product((True, False), repeat=len(optional)):
+                absent = tuple(n for n, given in zip(optional, present, strict=True) if not given)
+                yield shape, attributes, absent
 
 
 def run_layout(sweep: Sweep, dtype_name: str, layout: str, seed: int) -> int:
-    """Run every shape of one layout; returns how many calls were compared."""
-    dtype: torch.dtype = getattr(torch, dtype_name)
+    """Run every case in one layout; returns how many calls were compared."""
     generator = torch.Generator().manual_seed(seed)
     function = getattr(infini.ops, sweep.operator)
     count = 0
-    for shape, present in cases(sweep, layout):
-        given = dict(zip((i["name"] for i in sweep.inputs if i["optional"]), present, strict=True))
-        inputs: Tensors = {
-            item["name"]: random_tensor(shape["shapes"][item["name"]], dtype, generator)
-            if given.get(item["name"], True)
-            else None
-            for item in sweep.inputs
-        }
-        if layout == "expanded":
-            inputs = {name: _expand(tensor) for name, tensor in inputs.items()}
-        expected = expected_of(sweep, inputs, dtype)
-        laid = {
-            name: None if t is None else t if layout == "expanded" else lay_out(t, layout)
-            for name, t in inputs.items()
-        }
-        out = _output(sweep, laid, inputs, expected, dtype, layout)
-        if out is None:
+    for turn, (shape, attributes, absent) in enumerate(cases(sweep)):
+        shapes = {name: one for name, one in shape["shapes"].items() if name not in absent}
+        if not fits(sweep, shapes, attributes):
             continue
-        returned = function(**laid, **sweep.attributes, out=out)
-        assert returned is out
-        report(sweep, out, expected, f"{dtype_name} {layout} {shape['name']} {given}")
+        dtypes = dtypes_of_inputs(sweep.inputs, sweep.main, dtype_name, turn)
+        inputs = random_inputs(sweep.inputs, shapes, dtypes, attributes, generator)
+        if layout == "expanded":
+            inputs = {name: _each(_expand, tensor) for name, tensor in inputs.items()}
+        expected = expected_of(sweep, inputs, attributes)
+        laid = {
+            name: value
+            if layout == "expanded"
+            else _each(lambda tensor: lay_out(tensor, layout), value)
+            for name, value in inputs.items()
+        }
+        outs = _outputs(sweep, laid, inputs, expected, attributes, layout)
+        if outs is None:
+            continue
+        names = [item["name"] for item in sweep.outputs]
+        given = {name: value for name, value in laid.items() if value is not None}
+        returned = function(**given, **attributes, **dict(zip(names, outs, strict=True)))
+        made = returned if isinstance(returned, tuple) else (returned,)
+        assert all(one is out for one, out in zip(made, outs, strict=True))
+        for name, out, wanted in zip(names, outs, expected, strict=True):
+            case = f"{dtype_name} {layout} {shape['name']} {attributes} without {absent}: {name}"
+            report(sweep, out, wanted, case, sweep.tolerance[dtype_name])
         count += 1
     return count
 
 
-def _output(
+def fits(sweep: Sweep, shapes: dict[str, Any], attributes: dict[str, Any]) -> bool:
+    """Whether every dimension that an attribute names is there."""
+    main = shapes[sweep.main]
+    rank = len(main[0]) if main and isinstance(main[0], list) else len(main)
+    for name, value in attributes.items():
+        if not name.startswith("dim") or value is None:
+            continue
+        for dim in value if isinstance(value, list) else [value]:
+            if not -max(rank, 1) <= dim < max(rank, 1):
+                return False
+    return True
+
+
+def _each(function: Any, value: Any) -> Any:
+    """`function` of a tensor, of each tensor of a list, or None of None."""
+    if isinstance(value, list):
+        return [function(one) for one in value]
+    return None if value is None else function(value)
+
+
+def _outputs(
     sweep: Sweep,
     laid: dict[str, Any],
     inputs: Tensors,
-    expected: torch.Tensor,
-    dtype: torch.dtype,
+    expected: tuple[torch.Tensor, ...],
+    attributes: dict[str, Any],
     layout: str,
-) -> torch.Tensor | None:
-    if layout != "alias":
-        out = poison(torch.empty(expected.shape, dtype=dtype))
-        return lay_out(out, "out_strided") if layout == "out_strided" else out
-    for name in sweep.outputs[0]["may_alias"]:
-        tensor = inputs[name]
-        if tensor is not None and tensor.shape == expected.shape:
-            same: torch.Tensor = laid[name]
-            return same
-    return None
+) -> list[torch.Tensor] | None:
+    """Poisoned outputs; for `alias` the inputs themselves where one output may be one."""
+    outs: list[torch.Tensor] = []
+    aliased: list[str] = []
+    for item, wanted in zip(sweep.outputs, expected, strict=True):
+        dtype = output_dtype(item["dtype"], inputs, attributes)
+        out = poison(torch.empty(wanted.shape, dtype=dtype))
+        if layout == "out_strided":
+            out = lay_out(out, "out_strided")
+        for name in item["may_alias"] if layout == "alias" else ():
+            tensor = inputs[name]
+            fits = tensor is not None and tensor.shape == wanted.shape and tensor.dtype == dtype
+            if fits and name not in aliased:
+                aliased.append(name)
+                out = laid[name]
+                break
+        outs.append(out)
+    return None if layout == "alias" and not aliased else outs
 
 
-def _expand(tensor: torch.Tensor | None) -> torch.Tensor | None:
+def _expand(tensor: torch.Tensor) -> torch.Tensor:
     """The same shape, with every row a view of the first."""
-    if tensor is None or tensor.ndim == 0 or 0 in tensor.shape:
+    if tensor.ndim == 0 or 0 in tensor.shape:
         return tensor
     return tensor[:1].expand(tensor.shape)
 
 
-def report(sweep: Sweep, actual: torch.Tensor, expected: torch.Tensor, case: str) -> None:
+def report(
+    sweep: Sweep,
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    case: str,
+    bound: dict[str, float],
+) -> None:
     """Fail with the worst element, if one is too far."""
     assert actual.shape == expected.shape, f"{sweep.operator} {case}: {actual.shape}"
     if actual.numel() == 0:
         return
-    bound = sweep.tolerance[str(actual.dtype).removeprefix("torch.")]
     share = distance(actual, expected, bound)
     worst = int(share.argmax())
     if share.reshape(-1)[worst] > 1:
