@@ -12,7 +12,7 @@ from infini.linnet.recorder import GraphRecorder
 from infini.linnet.single import program_of, region_of_call
 from infini.linnet.table import Mapped, devices_of, read_operators, read_table
 from linnet.backends import Capabilities, Cost, Options, Region, Target
-from linnet.graph import Graph
+from linnet.graph import Graph, literal_steps
 
 #: Steps and call of a region -> how it is computed.
 Found: TypeAlias = dict[tuple[tuple[int, ...], int | None], Program]
@@ -100,6 +100,8 @@ class InfiniOps:
                     inside.update(region.steps)
                     yield region, program
                     break
+        # A plan makes once what depends on literals alone.
+        inside |= literal_steps(graph)
         for step in graph.steps:
             for mapped in self._steps.get(step.kind, ()):
                 if step.index in inside or device not in mapped.devices:

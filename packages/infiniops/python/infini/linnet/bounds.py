@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from infini.linnet.program import FromInput, Viewed
+from infini.linnet.program import FromConstant, FromInput, Viewed
 from infini.linnet.table import Argument
 from linnet.backends import Requirement
 from linnet.graph import Graph
@@ -35,7 +35,11 @@ def requirements(
             continue
         place, whole = tensors[argument.name].place, size(argument.below.size)
         less = 1 if argument.below.less is None else size(argument.below.less)
-        if not isinstance(place, FromInput) or whole is None or less is None:
+        if whole is None or less is None:
+            return None
+        if isinstance(place, FromConstant) and 0 <= place.number <= whole - less:
+            continue
+        if not isinstance(place, FromInput):
             return None
         found.append(Requirement(place.position, 0, whole - less))
     return tuple(found)

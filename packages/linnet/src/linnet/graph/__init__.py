@@ -1,6 +1,6 @@
 """One entry at one binding of all sizes, as a flat list of steps."""
 
-from linnet.graph.folding import fold
+from linnet.graph.folding import fold, literal_steps
 from linnet.graph.kinds import KINDS, Kind
 from linnet.graph.model import (
     DTYPES,
@@ -38,5 +38,6 @@ __all__ = [
     "Value",
     "fold",
     "leaves",
+    "literal_steps",
     "verify",
 ]

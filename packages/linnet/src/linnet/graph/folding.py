@@ -1,10 +1,10 @@
-"""The numbers behind scalars that a graph computes from literals alone: 1 / sqrt(64)."""
+"""What a graph computes from literals alone: scalars such as 1 / sqrt(64), and tables."""
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,3 +45,19 @@ def fold(graph: Graph, number: int) -> bool | int | float | None:
         return struct.unpack("<f", struct.pack("<f", result))[0] if value.dtype == "f32" else result
     except (ValueError, ZeroDivisionError, OverflowError):
         return None
+
+
+def literal_steps(graph: Graph, among: Iterable[int] | None = None) -> frozenset[int]:
+    """Positions of the steps that depend on nothing but literals and each other: of all steps, or
+    of those at the positions `among`.
+    """
+    known = {value.number for value in graph.values if value.origin == "constant"}
+    allowed = None if among is None else frozenset(among)
+    found = set()
+    for step in graph.steps:
+        if allowed is not None and step.index not in allowed:
+            continue
+        if step.kind != "state_write" and known.issuperset(step.reads):
+            known.update(step.results)
+            found.add(step.index)
+    return frozenset(found)

@@ -199,6 +199,11 @@ def test_a_state_that_was_replaced_is_seen() -> None:
     assert (made == 2).all()
 
 
+class Sums(Reference):
+    def match(self, graph: Graph, target: Target) -> Sequence[Region]:
+        return [Region.of(graph, s.index, s.index + 1) for s in graph.steps if s.kind == "add"]
+
+
 def counted_from_literals() -> Graph:
     """x + (3 * iota), which is the same every time, then that sum doubled."""
     builder = GraphBuilder()
@@ -221,6 +226,27 @@ def test_what_depends_on_literals_alone_is_made_once() -> None:
     assert (report.recorded_steps, report.once_steps, report.steps) == (2, 2, 4)
 
 
+class Products(Sums):
+    """Takes sums, and products even of literals."""
+
+    def match(self, graph: Graph, target: Target) -> Sequence[Region]:
+        kinds = ("add", "mul")
+        return [Region.of(graph, s.index, s.index + 1) for s in graph.steps if s.kind in kinds]
+
+
+def test_literals_that_a_back_end_computes_stay_in_order() -> None:
+    builder = GraphBuilder()
+    x = builder.input("x", (4,))
+    place = builder.step("iota", shape=(4,), dtype="f32")
+    doubled = builder.step("add", place, place)
+    table = builder.step("neg", doubled)
+    model = model_of(builder.graph(builder.step("add", x, table)))
+    step = captured(model, [torch.ones(4)], Products())
+    for n in range(4):
+        (made,) = step([torch.full((4,), float(n))])
+        assert torch.equal(made, n - 2 * torch.arange(4.0))
+
+
 def viewing() -> Graph:
     """A sum, turned and cut by view steps, then another sum of the views."""
     builder = GraphBuilder()
@@ -230,11 +256,6 @@ def viewing() -> Graph:
     left = builder.step("slice", turned, shape=(3, 4), starts=(0, 0), stops=(3, 4), steps=(1, 1))
     right = builder.step("slice", turned, shape=(3, 4), starts=(3, 0), stops=(6, 4), steps=(1, 1))
     return builder.graph(builder.step("add", left, right))
-
-
-class Sums(Reference):
-    def match(self, graph: Graph, target: Target) -> Sequence[Region]:
-        return [Region.of(graph, s.index, s.index + 1) for s in graph.steps if s.kind == "add"]
 
 
 def test_views_between_recorded_parts_cost_nothing_and_are_recorded_through() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from linnet.backends import Backend, Executable, Region
-from linnet.graph import Graph, SourceSpan
+from linnet.graph import Graph, SourceSpan, literal_steps
 from linnet.torch.runner import Runner
 from linnet.torch.stages import Portion
 
@@ -83,7 +83,7 @@ def arrange(
     starts = {item.region.start: item for item in regions}
     left = [n for n in range(len(graph.steps)) if n not in covered or n in starts]
     free = [n for n in left if n not in starts]
-    constant = constant_steps(graph)
+    constant = literal_steps(graph, among=free)
     early = [n for n in free if n in constant]
     writes = [n for n in free if graph.steps[n].kind == "state_write"]
     moved = {*early, *writes}
@@ -109,17 +109,6 @@ def arrange(
         else:
             arranged.append(item)
     return tuple(arranged)
-
-
-def constant_steps(graph: Graph) -> frozenset[int]:
-    """Positions of the steps that depend on nothing but literals."""
-    known = {value.number for value in graph.values if value.origin == "constant"}
-    found = set()
-    for step in graph.steps:
-        if step.kind != "state_write" and known.issuperset(step.reads):
-            known.update(step.results)
-            found.add(step.index)
-    return frozenset(found)
 
 
 def portion_of(graph: Graph, steps: Sequence[int]) -> Portion:

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from linnet.backends import Backend, Recorder, Replay, Target
-from linnet.graph import Graph
+from linnet.graph import Graph, literal_steps
 from linnet.graph.kinds import VIEWS
 from linnet.torch.dtypes import torch_dtype
 from linnet.torch.planned.arena import Arena, Lifetime, make_arena
 from linnet.torch.planned.context import PlanContext
 from linnet.torch.planned.engine import Engine
-from linnet.torch.planned.items import Item, RegionItem, SliceItem, constant_steps
+from linnet.torch.planned.items import Item, RegionItem, SliceItem
 from linnet.torch.planned.proposals import describe_failure
 
 
@@ -155,10 +155,11 @@ class _Attempt:
         """Positions of the slices that depend on literals alone. Their values are made now, once,
         and stay where they are.
         """
-        constant = constant_steps(self.graph)
+        constant = literal_steps(self.graph)
         found = []
         for position, item in enumerate(self.items):
-            if isinstance(item, SliceItem) and constant.issuperset(item.portion.steps):
+            literal = isinstance(item, SliceItem) and not item.inputs
+            if literal and constant.issuperset(item.portion.steps):
                 outputs, _ = item.runner.run([], self.context.parameters.__getitem__)
                 self.constants.update(zip(item.outputs, outputs, strict=True))
                 found.append(position)
