@@ -158,8 +158,9 @@ class _Attempt:
         constant = literal_steps(self.graph)
         found = []
         for position, item in enumerate(self.items):
-            literal = isinstance(item, SliceItem) and not item.inputs
-            if literal and constant.issuperset(item.portion.steps):
+            if not isinstance(item, SliceItem) or item.inputs:
+                continue
+            if constant.issuperset(item.portion.steps):
                 outputs, _ = item.runner.run([], self.context.parameters.__getitem__)
                 self.constants.update(zip(item.outputs, outputs, strict=True))
                 found.append(position)
