@@ -28,3 +28,9 @@ function(infini_ops_set_compile_rules target)
     target_link_options(${target} PRIVATE ${flags})
   endif()
 endfunction()
+
+# For what runs before a kernel: its loops are over the dimensions of a tensor. Vectorised ones take longer to set up
+# than to run, and their wide loads wait for the narrow stores that wrote the sizes a moment before.
+function(infini_ops_compile_for_short_loops target)
+  target_compile_options(${target} PRIVATE -fno-tree-vectorize)
+endfunction()

@@ -399,34 +399,37 @@ def _output_checks(operator: Operator) -> str:
 def _overlaps(operator: Operator) -> str:
     name = operator.class_name
     lines: list[str] = []
+
+    def output(tensor: Tensor) -> None:
+        lines.append(
+            f"[[maybe_unused]] const internal::Written {tensor.name}_written = "
+            f"internal::CheckOutput({name}::kOperator, {_view(tensor)});"
+        )
+
+    def apart(written: Tensor, other: Tensor, same: bool) -> str:
+        function, view = (
+            ("CheckOverlaps", _list(other)) if other.is_list else ("CheckOverlap", _view(other))
+        )
+        may_be_same = "true" if same else "false"
+        check = (
+            f"internal::{function}({name}::kOperator, {written.name}_written, {view}, "
+            f"{may_be_same});"
+        )
+        return _if_given(other, check)
+
     for place, written in enumerate(operator.inputs):
         if not written.written:
             continue
-        lines.append(f"internal::CheckOutput({name}::kOperator, {_view(written)});")
+        output(written)
         for index, tensor in enumerate(operator.inputs):
             if index != place and not (tensor.written and index < place):
-                check = (
-                    f"internal::CheckOverlap({name}::kOperator, {_view(written)}, "
-                    f"{_view(tensor)}, false);"
-                )
-                lines.append(_if_given(tensor, check))
+                lines.append(apart(written, tensor, False))
     for position, out in enumerate(operator.outputs):
-        lines.append(f"internal::CheckOutput({name}::kOperator, {_view(out)});")
+        output(out)
         for tensor in operator.inputs:
-            same = "true" if tensor.name in out.may_alias else "false"
-            check = (
-                f"internal::CheckOverlap({name}::kOperator, {_view(out)}, {_view(tensor)}, {same});"
-            )
-            if tensor.is_list:
-                check = (
-                    f"internal::CheckOverlaps({name}::kOperator, {_view(out)}, {_list(tensor)}, "
-                    f"{same});"
-                )
-            lines.append(_if_given(tensor, check))
+            lines.append(apart(out, tensor, tensor.name in out.may_alias))
         for other in operator.outputs[:position]:
-            lines.append(
-                f"internal::CheckOverlap({name}::kOperator, {_view(out)}, {_view(other)}, false);"
-            )
+            lines.append(apart(out, other, False))
     return "\n".join(lines)
 
 

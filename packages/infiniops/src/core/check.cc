@@ -90,24 +90,14 @@ void ThrowShape(const char* op, NamedView argument, std::span<const std::int64_t
             ShapeText(expected) + " (" + rule + ")");
 }
 
-void CheckShape(const char* op, NamedView argument, const Sizes& expected, const char* rule) {
-  const auto actual = argument.view->shape();
-  const auto wanted = expected.span();
-  bool fits = actual.size() == wanted.size();
-  for (std::size_t i = 0; fits && i < wanted.size(); ++i) {
-    fits = wanted[i] == -1 || wanted[i] == actual[i];
-  }
-  if (!fits) ThrowShape(op, argument, wanted, rule);
-}
-
 void AppendBroadcast(const char* op, std::initializer_list<NamedView> arguments, Sizes* result) {
   const auto first = arguments.begin()->view->shape();
   bool alike = true;
   for (const NamedView& argument : arguments) {
-    alike &= std::ranges::equal(first, argument.view->shape());
+    alike &= SameSizes(first, argument.view->shape());
   }
   if (alike) {
-    for (const std::int64_t size : first) result->Append(size);
+    result->Assign(first);
     return;
   }
   std::size_t rank = 0;
@@ -136,8 +126,7 @@ void AppendBroadcast(const char* op, std::initializer_list<NamedView> arguments,
   }
 }
 
-void CheckOutput(const char* op, NamedView output) {
-  if (output.view->is_contiguous()) return;
+void CheckStridedOutput(const char* op, NamedView output) {
   if (output.view->may_overlap_itself()) {
     Throw(ErrorCode::kInvalidArgument, op, output.view->device(),
           Quoted(output.name) + " is " + output.view->ToString() +
@@ -146,32 +135,7 @@ void CheckOutput(const char* op, NamedView output) {
   }
 }
 
-namespace {
-
-/// Like `TensorView::may_overlap` of two views on one device; a call less for
-/// contiguous ones, which are most.
-bool MayOverlap(const TensorView& a, const TensorView& b) {
-  if (!a.is_contiguous() || !b.is_contiguous()) return a.may_overlap(b);
-  const auto* a_begin = static_cast<const std::byte*>(a.data());
-  const auto* b_begin = static_cast<const std::byte*>(b.data());
-  const std::int64_t a_bytes = a.nbytes();
-  const std::int64_t b_bytes = b.nbytes();
-  return a_bytes != 0 && b_bytes != 0 && a_begin < b_begin + b_bytes && b_begin < a_begin + a_bytes;
-}
-
-}  // namespace
-
-void CheckOverlap(const char* op, NamedView output, NamedView input, bool may_be_same) {
-  if (!MayOverlap(*output.view, *input.view)) return;
-  if (may_be_same && output.view->data() == input.view->data()) {
-    // The same view, up to strides that no element uses.
-    const auto shape = output.view->shape();
-    bool same = std::ranges::equal(shape, input.view->shape());
-    for (std::size_t i = 0; same && i < shape.size(); ++i) {
-      same = shape[i] == 1 || output.view->strides()[i] == input.view->strides()[i];
-    }
-    if (same) return;
-  }
+void ThrowOverlap(const char* op, NamedView output, NamedView input, bool may_be_same) {
   Throw(ErrorCode::kInvalidArgument, op, output.view->device(),
         Quoted(output.name) + " and " + Quoted(input.name) + " share memory; " +
             (may_be_same ? "they must be the same view or lie apart" : "they must lie apart") +
@@ -262,12 +226,12 @@ void CheckDevices(const char* op, const Context& context, const char* name,
   }
 }
 
-void CheckOverlaps(const char* op, NamedView output, const char* name,
+void CheckOverlaps(const char* op, const Written& written, const char* name,
                    std::span<const TensorView> views, bool may_be_same) {
   for (std::size_t i = 0; i < views.size(); ++i) {
-    if (!MayOverlap(*output.view, views[i])) continue;
+    if (!Meet(written.range, ByteRangeOf(views[i]))) continue;
     const std::string own = std::string(name) + "[" + std::to_string(i) + "]";
-    CheckOverlap(op, output, {own.c_str(), &views[i]}, may_be_same);
+    CheckOverlap(op, written, {own.c_str(), &views[i]}, may_be_same);
   }
 }
 
@@ -346,9 +310,8 @@ void CheckMadeFor(const char* op, Device device, const Context& context) {
 
 void CheckMadeLike(const char* op, const char* name, const TensorView& kept,
                    const TensorView& given) {
-  if (std::ranges::equal(kept.shape(), given.shape()) &&
-      std::ranges::equal(kept.strides(), given.strides()) && kept.dtype() == given.dtype() &&
-      kept.device() == given.device()) {
+  if (SameSizes(kept.shape(), given.shape()) && SameSizes(kept.strides(), given.strides()) &&
+      kept.dtype() == given.dtype() && kept.device() == given.device()) {
     return;
   }
   Throw(ErrorCode::kInvalidArgument, op, kept.device(),

@@ -35,6 +35,18 @@ class Sizes {
     heap_.push_back(size);
     ++count_;
   }
+  /// Makes these sizes all there are.
+  void Assign(std::span<const std::int64_t> sizes) {
+    count_ = sizes.size();
+    std::int64_t* target = inline_.data();
+    if (count_ > kInline) {
+      heap_.resize(count_);
+      target = heap_.data();
+    } else {
+      heap_.clear();
+    }
+    for (std::size_t i = 0; i < count_; ++i) target[i] = sizes[i];
+  }
   /// Appends `sizes[begin:end]` with Python's meaning of negative indices.
   void AppendSlice(std::span<const std::int64_t> sizes, std::int64_t begin, std::int64_t end);
   std::span<const std::int64_t> span() const noexcept {
@@ -57,6 +69,7 @@ constexpr DtypeSet DtypeBit(DataType dtype) { return DtypeSet{1} << static_cast<
 [[noreturn]] void ThrowDtype(const char* op, NamedView argument, DtypeSet allowed);
 [[noreturn]] void ThrowDtypeLike(const char* op, NamedView argument, NamedView like);
 [[noreturn]] void ThrowRank(const char* op, NamedView argument, int least, int greatest);
+[[noreturn]] void ThrowOverlap(const char* op, NamedView output, NamedView input, bool may_be_same);
 [[noreturn]] void ThrowShape(const char* op, NamedView argument,
                              std::span<const std::int64_t> expected, const char* rule);
 
@@ -87,20 +100,86 @@ inline void CheckRank(const char* op, NamedView argument, int least, int greates
   }
 }
 
+/// Whether two lists of sizes are the same. A loop of its own, since a tensor has few dimensions
+/// and a call of memcmp costs more than they do.
+inline bool SameSizes(std::span<const std::int64_t> a, std::span<const std::int64_t> b) noexcept {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
 /// The shape of `argument` is `expected`, where -1 fits any size. `rule` is the
 /// declaration's text.
-void CheckShape(const char* op, NamedView argument, const Sizes& expected, const char* rule);
+inline void CheckShape(const char* op, NamedView argument, const Sizes& expected,
+                       const char* rule) {
+  const auto actual = argument.view->shape();
+  const auto wanted = expected.span();
+  bool fits = actual.size() == wanted.size();
+  for (std::size_t i = 0; fits && i < wanted.size(); ++i) {
+    fits = wanted[i] == -1 || wanted[i] == actual[i];
+  }
+  if (!fits) ThrowShape(op, argument, wanted, rule);
+}
 
 /// Appends the shape that `arguments` broadcast to: sizes are compared from the last dimension
 /// backwards and must be equal or 1.
 void AppendBroadcast(const char* op, std::initializer_list<NamedView> arguments, Sizes* result);
 
-/// Different indices of an output must not share an address.
-void CheckOutput(const char* op, NamedView output);
+/// The rare part of `CheckOutput`: the elements of `output` do not lie in row-major order.
+void CheckStridedOutput(const char* op, NamedView output);
 
-/// `output` and `input` share no byte; with `may_be_same` they may also be the
-/// very same view.
-void CheckOverlap(const char* op, NamedView output, NamedView input, bool may_be_same);
+/// The bytes between the lowest and the highest element; both null without elements. As
+/// `TensorView::byte_range`, without a call.
+inline TensorView::ByteRange ByteRangeOf(const TensorView& view) noexcept {
+  const auto shape = view.shape();
+  const auto strides = view.strides();
+  std::int64_t below = 0;
+  std::int64_t above = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0) return {nullptr, nullptr};
+    const std::int64_t distance = (shape[i] - 1) * strides[i];
+    (distance < 0 ? below : above) += distance;
+  }
+  const auto item = static_cast<std::int64_t>(rt::DataTypeSize(view.dtype()));
+  const auto* data = static_cast<const std::byte*>(view.data());
+  return {data + below * item, data + above * item};
+}
+
+/// Whether two ranges have a byte in common; empty ones have none.
+inline bool Meet(const TensorView::ByteRange& a, const TensorView::ByteRange& b) noexcept {
+  return a.begin < b.end && b.begin < a.end;
+}
+
+/// An output whose elements have an address each, and the bytes that it spans.
+struct Written {
+  NamedView output;
+  TensorView::ByteRange range;
+};
+
+/// Different indices of an output must not share an address.
+inline Written CheckOutput(const char* op, NamedView output) {
+  if (!output.view->is_contiguous()) CheckStridedOutput(op, output);
+  return {output, ByteRangeOf(*output.view)};
+}
+
+/// `written` and `input` share no byte; with `may_be_same` they may also be the
+/// very same view, up to strides that no element uses.
+inline void CheckOverlap(const char* op, const Written& written, NamedView input,
+                         bool may_be_same) {
+  if (!Meet(written.range, ByteRangeOf(*input.view))) return;
+  const TensorView& output = *written.output.view;
+  if (may_be_same && output.data() == input.view->data()) {
+    const auto shape = output.shape();
+    bool same = SameSizes(shape, input.view->shape());
+    for (std::size_t i = 0; same && i < shape.size(); ++i) {
+      same = shape[i] == 1 || output.strides()[i] == input.view->strides()[i];
+    }
+    if (same) return;
+  }
+  ThrowOverlap(op, written.output, input, may_be_same);
+}
 
 /// `value` fits the kind of `like`'s element type.
 void CheckScalar(const char* op, const char* name, const Scalar& value, NamedView like);
@@ -128,7 +207,7 @@ void CheckList(const char* op, const char* name, std::span<const TensorView> vie
 /// `CheckDevice` and `CheckOverlap` for each tensor of a list.
 void CheckDevices(const char* op, const Context& context, const char* name,
                   std::span<const TensorView> views);
-void CheckOverlaps(const char* op, NamedView output, const char* name,
+void CheckOverlaps(const char* op, const Written& written, const char* name,
                    std::span<const TensorView> views, bool may_be_same);
 
 /// `dim` counted from the front, for a view of `rank` dimensions.

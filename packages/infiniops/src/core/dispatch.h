@@ -22,8 +22,9 @@ namespace infini::ops::internal {
 class CallGuard {
  public:
   explicit CallGuard(Device device) {
+    // There is one CPU, so its index needs no look.
     if (rt::runtime::SelectedBackend() != device.type() ||
-        rt::runtime::GetDevice() != device.index()) {
+        device.index() != (device.type() == Device::Type::kCpu ? 0 : rt::runtime::GetDevice())) {
       guard_.emplace(device);
     }
   }

@@ -102,18 +102,13 @@ void SetAllocationError(void* context, const char* kind, const char* message) {
 
 void BindExternalDevice(std::optional<Device::Type> type) { external_device = type; }
 
-Call::Call(const char* op, nb::handle stream, nb::handle implementation, nb::handle config)
-    : op_(op), stream_(stream), implementation_(implementation) {
-  if (config.is_valid() && !config.is_none()) {
-    throw Error(ErrorCode::kNotSupported, op, "",
-                "`config` is for Triton implementations, and this build has "
-                "none; leave it out");
-  }
+void Call::RefuseConfig() const {
+  throw Error(ErrorCode::kNotSupported, op_, "",
+              "`config` is for Triton implementations, and this build has "
+              "none; leave it out");
 }
 
-Context Call::MakeContext() const {
-  Context context;
-  context.device = device_.value_or(Device());
+void Call::ReadChoices(Context& context) const {
   if (stream_.is_valid() && !stream_.is_none()) {
     // An InfiniRT stream is a number, or an object that carries it as `id`.
     const nb::object id =
@@ -127,7 +122,7 @@ Context Call::MakeContext() const {
       RefuseValue(*this, "stream", "is a number that no stream has");
     }
   }
-  if (!implementation_.is_valid() || implementation_.is_none()) return context;
+  if (!implementation_.is_valid() || implementation_.is_none()) return;
   std::string wanted;
   if (PyLong_Check(implementation_.ptr()) && !PyBool_Check(implementation_.ptr())) {
     wanted = nb::cast<std::string>(nb::str(implementation_));
@@ -138,16 +133,21 @@ Context Call::MakeContext() const {
            "must be a slot number or a name, got " + TypeName(implementation_));
   }
   context.implementation = FindImplementation(op_, context.device.type(), wanted);
-  return context;
 }
 
-Array::~Array() {
-  if (buffer_) PyBuffer_Release(&*buffer_);
-  if (managed_ != nullptr && managed_->deleter != nullptr) {
-    managed_->deleter(managed_);
-  }
-  if (old_managed_ != nullptr && old_managed_->deleter != nullptr) {
-    old_managed_->deleter(old_managed_);
+void Array::Release() {
+  switch (held_) {
+    case Held::kBuffer:
+      PyBuffer_Release(&buffer_);
+      break;
+    case Held::kManaged:
+      if (managed_->deleter != nullptr) managed_->deleter(managed_);
+      break;
+    case Held::kOldManaged:
+      if (old_managed_->deleter != nullptr) old_managed_->deleter(old_managed_);
+      break;
+    case Held::kNothing:
+      break;
   }
 }
 
@@ -188,13 +188,13 @@ void Array::ReadExchange(const Call& call, const char* name, nb::handle object, 
   }
   SetView(call, name, tensor);
   if (!type_->is_torch) return;
-  if (TorchIsNegative(object)) {
+  if (type_->negative.Read(object)) {
     Refuse(call, name, "is a lazily negated tensor; call resolve_neg() first");
   }
-  if (rt::IsComplex(view_->dtype()) && TorchIsConjugate(object)) {
+  if (rt::IsComplex(view_->dtype()) && type_->conjugate.Read(object)) {
     Refuse(call, name, "is a lazily conjugated tensor; call resolve_conj() first");
   }
-  if (writable && TorchRequiresGrad(object)) {
+  if (writable && type_->requires_grad.Read(object)) {
     RefuseValue(call, name,
                 "requires grad, and no operator records gradients; pass "
                 "detach() of it");
@@ -202,11 +202,11 @@ void Array::ReadExchange(const Call& call, const char* name, nb::handle object, 
 }
 
 void Array::ReadBuffer(const Call& call, const char* name, nb::handle object, bool writable) {
-  Py_buffer buffer;
-  if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_RECORDS_RO) != 0) {
+  if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_RECORDS_RO) != 0) {
     Refuse(call, name, "cannot be read: " + TakePythonError());
   }
-  buffer_ = buffer;
+  held_ = Held::kBuffer;
+  const Py_buffer& buffer = buffer_;
   if (writable && buffer.readonly != 0) {
     RefuseValue(call, name, "is read-only; pass an array that can be written");
   }
@@ -260,6 +260,7 @@ void Array::ReadDlpack(const Call& call, const char* name, nb::handle object, bo
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
     managed_ = static_cast<dlpack::ManagedTensorVersioned*>(
         PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
+    held_ = Held::kManaged;
     PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
     if (managed_->version.major != dlpack::kMajorVersion) {
       Refuse(call, name,
@@ -271,6 +272,7 @@ void Array::ReadDlpack(const Call& call, const char* name, nb::handle object, bo
   } else if (PyCapsule_IsValid(capsule.ptr(), "dltensor")) {
     old_managed_ =
         static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+    held_ = Held::kOldManaged;
     PyCapsule_SetName(capsule.ptr(), "used_dltensor");
     tensor = &old_managed_->tensor;
   } else {
@@ -294,10 +296,11 @@ void Array::SetView(const Call& call, const char* name, const dlpack::Tensor& te
                std::to_string(tensor.dtype.bits) + ", lanes " + std::to_string(tensor.dtype.lanes) +
                "), which InfiniRT does not have");
   }
-  const Device device = ToDevice(call, name, tensor.device);
+  const Device device =
+      tensor.device.type == dlpack::kCpu ? Device() : ToDevice(call, name, tensor.device);
   const std::span<const std::int64_t> shape(tensor.shape, static_cast<std::size_t>(tensor.rank));
   auto* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
-  if (tensor.data == nullptr) {
+  if (tensor.data == nullptr) [[unlikely]] {
     bool empty = false;
     for (const std::int64_t size : shape) empty |= size == 0;
     if (!empty) {
@@ -308,7 +311,8 @@ void Array::SetView(const Call& call, const char* name, const dlpack::Tensor& te
     data = nullptr;
   }
   const std::size_t alignment = rt::DataTypeSize(*dtype) / (rt::IsComplex(*dtype) ? 2 : 1);
-  if (std::bit_cast<std::uintptr_t>(data) % alignment != 0) {
+  // A power of two: a division would cost as much as the rest of this function.
+  if ((std::bit_cast<std::uintptr_t>(data) & (alignment - 1)) != 0) {
     RefuseValue(call, name,
                 "lies at an address that is no multiple of its element's " +
                     std::to_string(alignment) + " bytes; copy it first");

@@ -29,7 +29,10 @@ struct TypeRecord;
 /// that is not valid stands for an argument that was not given.
 class Call {
  public:
-  Call(const char* op, nb::handle stream, nb::handle implementation, nb::handle config);
+  Call(const char* op, nb::handle stream, nb::handle implementation, nb::handle config)
+      : op_(op), stream_(stream), implementation_(implementation) {
+    if (config.is_valid() && !config.is_none()) RefuseConfig();
+  }
 
   const char* op() const noexcept { return op_; }
 
@@ -65,7 +68,17 @@ class Call {
   // Below this the work takes less time than two switches of the GIL.
   static constexpr std::int64_t kBytesWorthTheGil = 32 * 1024;
 
-  Context MakeContext() const;
+  [[noreturn]] void RefuseConfig() const;
+
+  Context MakeContext() const {
+    Context context;
+    if (device_) context.device = *device_;
+    if (stream_.is_valid() || implementation_.is_valid()) ReadChoices(context);
+    return context;
+  }
+
+  /// Takes over what the caller says about the stream and the implementation.
+  void ReadChoices(Context& context) const;
 
   const char* op_;
   nb::handle stream_;
@@ -79,7 +92,9 @@ class Call {
 class Array {
  public:
   Array() = default;
-  ~Array();
+  ~Array() {
+    if (held_ != Held::kNothing) Release();
+  }
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
 
@@ -96,14 +111,21 @@ class Array {
   std::optional<TensorView> view_;
 
  private:
+  /// What has to be given back after the call.
+  enum class Held : std::uint8_t { kNothing, kBuffer, kManaged, kOldManaged };
+
+  void Release();
   void ReadExchange(const Call& call, const char* name, nb::handle object, bool writable);
   void ReadBuffer(const Call& call, const char* name, nb::handle object, bool writable);
   void ReadDlpack(const Call& call, const char* name, nb::handle object, bool writable);
 
   const TypeRecord* type_ = nullptr;
-  std::optional<Py_buffer> buffer_;
-  dlpack::ManagedTensorVersioned* managed_ = nullptr;
-  dlpack::ManagedTensor* old_managed_ = nullptr;
+  Held held_ = Held::kNothing;
+  union {
+    Py_buffer buffer_;
+    dlpack::ManagedTensorVersioned* managed_;
+    dlpack::ManagedTensor* old_managed_;
+  };
 };
 
 /// A required input.

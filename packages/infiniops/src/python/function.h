@@ -50,17 +50,42 @@ class Signature {
  public:
   Signature(const char* op, std::size_t positional, const Parameter (&parameters)[kCount])
       : op_(op), positional_(positional) {
-    for (std::size_t i = 0; i < kCount; ++i) parameters_[i] = parameters[i];
+    for (std::size_t i = 0; i < kCount; ++i) {
+      parameters_[i] = parameters[i];
+      if (parameters[i].required) required_ = i + 1;
+    }
     internal::InternNames(parameters_, kCount);
   }
 
+  /// Puts `given` in order; see `MatchArguments`.
   void Match(const Given& given, nb::handle (&values)[kCount]) const {
-    internal::MatchArguments(op_, parameters_, kCount, positional_, given, values);
+    if (!MatchUsual(given, values)) {
+      for (nb::handle& value : values) value = {};
+      internal::MatchArguments(op_, parameters_, kCount, positional_, given, values);
+    }
   }
 
  private:
+  /// Matches a call whose required arguments are given by position and whose names are interned,
+  /// as those of a call in Python source are. Returns false for any other, right or wrong.
+  bool MatchUsual(const Given& given, nb::handle (&values)[kCount]) const {
+    if (given.positional > positional_ || given.positional < required_) return false;
+    for (std::size_t i = 0; i < given.positional; ++i) values[i] = given.values[i];
+    if (given.keywords == nullptr) return true;
+    const auto keyword_count = static_cast<std::size_t>(PyTuple_GET_SIZE(given.keywords));
+    for (std::size_t k = 0; k < keyword_count; ++k) {
+      PyObject* name = PyTuple_GET_ITEM(given.keywords, static_cast<Py_ssize_t>(k));
+      std::size_t index = given.positional;
+      while (index < kCount && parameters_[index].interned != name) ++index;
+      if (index == kCount || values[index].is_valid()) return false;
+      values[index] = given.values[given.positional + k];
+    }
+    return true;
+  }
+
   const char* op_;
   std::size_t positional_;
+  std::size_t required_ = 0;  // the required parameters are among the first ones, as many as this
   Parameter parameters_[kCount];
 };
 

@@ -48,7 +48,12 @@ TypeRecord MakeRecord(PyTypeObject* type) {
   TypeRecord record;
   record.is_torch = IsSubclass(type, "torch", "Tensor");
   record.is_numpy = IsSubclass(type, "numpy", "ndarray");
-  record.is_torch_wrapper = record.is_torch && OverridesTorchDispatch(type);
+  if (record.is_torch) {
+    record.is_torch_wrapper = OverridesTorchDispatch(type);
+    record.negative = TorchFlag("is_neg");
+    record.conjugate = TorchFlag("is_conj");
+    record.requires_grad = TorchFlag("requires_grad");
+  }
   record.exchange = FindExchangeApi(type);
   if (record.exchange != nullptr) {
     record.kind = TypeRecord::Kind::kExchange;
@@ -62,50 +67,28 @@ TypeRecord MakeRecord(PyTypeObject* type) {
   return record;
 }
 
-/// A method without arguments or an attribute of torch.Tensor, resolved once to
-/// the C function behind it, which a call then reaches without a look-up.
-class TorchFlag {
- public:
-  explicit TorchFlag(const char* name) : name_(name) {
-    const nb::object descriptor = nb::getattr(ImportedModule("torch").attr("Tensor"), name);
-    if (Py_IS_TYPE(descriptor.ptr(), &PyMethodDescr_Type)) {
-      const auto* method = reinterpret_cast<PyMethodDescrObject*>(descriptor.ptr())->d_method;
-      if (method->ml_flags == METH_NOARGS) method_ = method->ml_meth;
-    } else if (Py_IS_TYPE(descriptor.ptr(), &PyGetSetDescr_Type)) {
-      const auto* getset = reinterpret_cast<PyGetSetDescrObject*>(descriptor.ptr())->d_getset;
-      getter_ = getset->get;
-      closure_ = getset->closure;
-    }
-  }
-
-  bool Read(nb::handle tensor) const {
-    PyObject* result = nullptr;
-    if (method_ != nullptr) {
-      result = method_(tensor.ptr(), nullptr);
-    } else if (getter_ != nullptr) {
-      result = getter_(tensor.ptr(), closure_);
-    } else {
-      result = PyObject_GetAttrString(tensor.ptr(), name_);
-      if (result != nullptr && PyCallable_Check(result)) {
-        PyObject* bound = result;
-        result = PyObject_CallNoArgs(bound);
-        Py_DECREF(bound);
-      }
-    }
-    if (result == nullptr) throw nb::python_error();
-    const bool value = result == Py_True;
-    Py_DECREF(result);
-    return value;
-  }
-
- private:
-  const char* name_;
-  PyCFunction method_ = nullptr;
-  getter getter_ = nullptr;
-  void* closure_ = nullptr;
-};
-
 }  // namespace
+
+TorchFlag::TorchFlag(const char* name) : name_(name) {
+  const nb::object descriptor = nb::getattr(ImportedModule("torch").attr("Tensor"), name);
+  if (Py_IS_TYPE(descriptor.ptr(), &PyMethodDescr_Type)) {
+    const auto* method = reinterpret_cast<PyMethodDescrObject*>(descriptor.ptr())->d_method;
+    if (method->ml_flags == METH_NOARGS) method_ = method->ml_meth;
+  } else if (Py_IS_TYPE(descriptor.ptr(), &PyGetSetDescr_Type)) {
+    const auto* getset = reinterpret_cast<PyGetSetDescrObject*>(descriptor.ptr())->d_getset;
+    getter_ = getset->get;
+    closure_ = getset->closure;
+  }
+}
+
+PyObject* TorchFlag::LookUp(nb::handle tensor) const {
+  PyObject* result = PyObject_GetAttrString(tensor.ptr(), name_);
+  if (result == nullptr || !PyCallable_Check(result)) return result;
+  PyObject* bound = result;
+  result = PyObject_CallNoArgs(bound);
+  Py_DECREF(bound);
+  return result;
+}
 
 const TypeRecord& FindRecord(PyTypeObject* type) {
   // Guarded by the GIL. Types are kept alive so that an address stays theirs.
@@ -118,21 +101,6 @@ const TypeRecord& FindRecord(PyTypeObject* type) {
   }
   last_type = {type, &found->second};
   return found->second;
-}
-
-bool TorchIsNegative(nb::handle tensor) {
-  static const TorchFlag flag("is_neg");
-  return flag.Read(tensor);
-}
-
-bool TorchIsConjugate(nb::handle tensor) {
-  static const TorchFlag flag("is_conj");
-  return flag.Read(tensor);
-}
-
-bool TorchRequiresGrad(nb::handle tensor) {
-  static const TorchFlag flag("requires_grad");
-  return flag.Read(tensor);
 }
 
 const char* TorchOddity(nb::handle tensor) {

@@ -11,6 +11,33 @@ namespace infini::ops::python {
 
 namespace nb = nanobind;
 
+/// A method without arguments or an attribute of torch.Tensor that says yes or no, resolved once
+/// to the C function behind it, which a call then reaches without a look-up.
+class TorchFlag {
+ public:
+  TorchFlag() = default;
+  /// Resolves `name`; torch is imported.
+  explicit TorchFlag(const char* name);
+
+  bool Read(nb::handle tensor) const {
+    PyObject* result = method_ != nullptr   ? method_(tensor.ptr(), nullptr)
+                       : getter_ != nullptr ? getter_(tensor.ptr(), closure_)
+                                            : LookUp(tensor);
+    if (result == nullptr) throw nb::python_error();
+    const bool value = result == Py_True;
+    Py_DECREF(result);
+    return value;
+  }
+
+ private:
+  PyObject* LookUp(nb::handle tensor) const;
+
+  const char* name_ = nullptr;
+  PyCFunction method_ = nullptr;
+  getter getter_ = nullptr;
+  void* closure_ = nullptr;
+};
+
 /// How objects of one Python type are read. Records live as long as the
 /// process, and so do the types.
 struct TypeRecord {
@@ -28,6 +55,11 @@ struct TypeRecord {
   /// A torch type that overrides `__torch_dispatch__`: its elements need not be
   /// where its storage is (fake tensors, wrappers).
   bool is_torch_wrapper = false;
+  /// Lazy bits and autograd state of a torch tensor. Its C functions take a third of a small call:
+  /// `is_neg` releases the GIL for nothing, but nothing else tells that bit.
+  TorchFlag negative;
+  TorchFlag conjugate;
+  TorchFlag requires_grad;
 };
 
 /// The type that was read last, and its record; guarded by the GIL.
@@ -44,12 +76,6 @@ const TypeRecord& FindRecord(PyTypeObject* type);
 inline const TypeRecord& RecordOf(PyTypeObject* type) {
   return type == last_type.type ? *last_type.record : FindRecord(type);
 }
-
-/// Lazy bits and autograd state of a torch tensor, read without its Python
-/// layer where that is possible.
-bool TorchIsNegative(nb::handle tensor);
-bool TorchIsConjugate(nb::handle tensor);
-bool TorchRequiresGrad(nb::handle tensor);
 
 /// Why a torch tensor has no plain memory ("is a meta tensor"), or null.
 const char* TorchOddity(nb::handle tensor);

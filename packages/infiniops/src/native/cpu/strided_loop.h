@@ -8,7 +8,7 @@
 #include "native/cpu/kernel.h"
 
 #ifndef INFINI_OPS_CPU_ISA
-#include <algorithm>
+#include "core/check.h"
 #endif
 
 namespace infini::ops::cpu {
@@ -55,7 +55,7 @@ namespace internal {
 
 /// Whether `input` is contiguous and of the output's shape.
 inline bool IsAlike(const TensorView& output, const TensorView& input) {
-  return input.is_contiguous() && std::ranges::equal(output.shape(), input.shape());
+  return ops::internal::SameSizes(output.shape(), input.shape()) && input.is_contiguous();
 }
 
 /// Fills a loop nest; `views[0]` is the output, the others broadcast to it.

@@ -47,13 +47,7 @@ def open_scope(
 ) -> ModuleScope:
     """The scope of a module with all names declared and imports connected, nothing resolved."""
     scope = ModuleScope(
-        loaded.name,
-        loaded.file,
-        loaded.tree,
-        records=Records(),
-        library=loaded.library,
-        root=loaded.root,
-        inside=loaded.inside,
+        loaded.name, loaded.file, loaded.tree, records=Records(), library=loaded.library
     )
     declarer = Declarer(session, scope)
     for use in loaded.tree.uses:
