@@ -10,7 +10,7 @@ from .cmake_sources import cmake_sources
 from .cpp_header import cpp_header
 from .cpp_source import cpp_source
 from .implementations import BASELINE_SETS, BF16_SETS, find_implementations
-from .kernel_sources import kernel_sources, large_kernels
+from .kernel_sources import kernel_sources, large_kernels, shared_sources
 from .model import Build
 from .operators_json import operators_json
 from .pages import operator_page, support_matrix
@@ -89,6 +89,7 @@ def generate(build: Build, root: Path) -> dict[str, str]:
     files["share/docs/index.md"] = support_matrix(build)
     files["share/operators.json"] = operators_json(build)
     files["python/__init__.pyi"] = python_stub(build)
+    files.update(shared_sources(build))
     kernels = kernel_sources(build)
     bindings = binding_sources(build)
     sources = [name for name in files if name.endswith(".cc")]
@@ -106,6 +107,7 @@ def _inputs(root: Path) -> list[str]:
         *(root / "codegen").glob("*.py"),
         *(root / "src" / "base").glob("*.yaml"),
         *(root / "src" / "native").glob("*/ops/*/*.h"),
+        *(root / "src" / "native").glob("*/shared/*.h"),
         root / "include" / "infini" / "ops" / "abi.h",
     ]
     return [path.relative_to(root).as_posix() for path in watched]

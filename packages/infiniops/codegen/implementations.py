@@ -23,6 +23,23 @@ _SPECIALIZATION = re.compile(
 )
 _NAME = re.compile(r"kName(?:\[\])?\s*=\s*\"([^\"]*)\"")
 _KERNEL = re.compile(r"INFINI_OPS_CPU_(MATRIX_)?KERNEL\(\s*(\w+)\s*\)")
+_SHARED = re.compile(r"#include \"(native/\w+/shared/\w+\.h)\"")
+
+
+@dataclass(frozen=True)
+class SharedKernel:
+    """A kernel that several operators run: `native/<device>/shared/<name>.h`, and the `.cc` beside
+    it, which makes its tasks.
+    """
+
+    include: str
+    source: str
+    kernel_sets: tuple[str, ...]
+
+    @property
+    def stem(self) -> str:
+        """The header's name without suffix, which names its generated sources."""
+        return Path(self.include).stem
 
 
 @dataclass(frozen=True)
@@ -37,6 +54,7 @@ class Implementation:
     include: str
     backend: str
     kernel_sets: tuple[str, ...]
+    shared: tuple[SharedKernel, ...] = ()
 
     @property
     def stem(self) -> str:
@@ -76,10 +94,8 @@ def scan_header(
         raise DeclarationError(
             f"{header}:1: no `struct Operator<{operator.class_name}, Device::Type::k..., SLOT>`"
         )
-    kernels = list(_KERNEL.finditer(text))
-    sets: tuple[str, ...] = BASELINE_SETS if kernels else ()
-    if any(kernel[1] for kernel in kernels):
-        sets += BF16_SETS
+    sets = _kernel_sets(text)
+    shared = tuple(_shared_kernel(source, match[1]) for match in _SHARED.finditer(text))
     result: list[Implementation] = []
     for position, match in enumerate(matches):
         line = text.count("\n", 0, match.start()) + 1
@@ -115,9 +131,27 @@ def scan_header(
                 include=header.relative_to(source).as_posix(),
                 backend=backend,
                 kernel_sets=sets,
+                shared=shared,
             )
         )
     return tuple(result)
+
+
+def _kernel_sets(text: str) -> tuple[str, ...]:
+    """The instruction sets for which the kernels that `text` declares are compiled."""
+    kernels = list(_KERNEL.finditer(text))
+    sets: tuple[str, ...] = BASELINE_SETS if kernels else ()
+    return sets + BF16_SETS if any(kernel[1] for kernel in kernels) else sets
+
+
+def _shared_kernel(source: Path, include: str) -> SharedKernel:
+    header = source / include
+    sets = _kernel_sets(header.read_text(encoding="utf-8")) if header.is_file() else ()
+    if not sets or not header.with_suffix(".cc").is_file():
+        raise DeclarationError(
+            f"{header}:1: expected a header with INFINI_OPS_CPU_KERNEL(...), and a .cc beside it"
+        )
+    return SharedKernel(include, Path(include).with_suffix(".cc").as_posix(), sets)
 
 
 def check_slots(implementations: Iterable[Implementation]) -> None:

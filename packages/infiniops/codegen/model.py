@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .declaration import Operator
-from .implementations import Implementation
+from .implementations import Implementation, SharedKernel
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,12 @@ class Build:
     cpp_entries: bool
     operators: tuple[Operator, ...]
     implementations: tuple[Implementation, ...]
+
+    @property
+    def shared_kernels(self) -> tuple[SharedKernel, ...]:
+        """The kernels that some implementation shares with others, each once."""
+        found = {kernel.include: kernel for item in self.implementations for kernel in item.shared}
+        return tuple(found[include] for include in sorted(found))
 
     def implementations_of(self, operator: Operator, device: str) -> tuple[Implementation, ...]:
         """The implementations of `operator` on `device`, by slot. `sim` runs those of the CPU."""

@@ -7,7 +7,7 @@ torch: Any = pytest.importorskip("torch")
 import infini.ops  # noqa: E402  # after the setting or skip above
 from infini import rt  # noqa: E402  # after the setting or skip above
 
-DTYPES = [torch.float32, torch.bfloat16]
+DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
 
 def make(rows: Any, inner: Any, columns: Any, dtype: Any, seed: int) -> Any:
@@ -24,13 +24,16 @@ def check(x: Any, weight: Any, bias: Any, actual: Any) -> Any:
     bound = torch.nn.functional.linear(*(None if t is None else t.abs() for t in wide))
     inner = x.shape[-1]
     # Each of the products and sums rounds in float32, the result once more in its dtype.
-    allowed = bound * 2**-24 * (inner + 2) + expected.abs() * torch.finfo(x.dtype).eps / 2
+    unit = 2**-53 if x.dtype == torch.float64 else 2**-24
+    allowed = bound * unit * (inner + 2) + expected.abs() * torch.finfo(x.dtype).eps / 2
     assert ((actual.to(torch.float64) - expected).abs() <= allowed + 1e-30).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 6, 7, 13, 97, 200])
-@pytest.mark.parametrize(("inner", "columns"), [(1, 1), (16, 8), (33, 5), (64, 100), (577, 129)])
+@pytest.mark.parametrize(
+    ("inner", "columns"), [(1, 1), (16, 8), (33, 5), (64, 100), (577, 129), (1100, 70)]
+)
 def test_every_tile_size_is_right(
     dtype: Any, rows: Any, inner: Any, columns: Any, seed: int
 ) -> None:
@@ -74,7 +77,7 @@ def test_a_row_does_not_depend_on_its_batch(
 ) -> None:
     x, weight, bias = make(64, inner, columns, dtype, seed)
     alone = [infini.ops.linear(x[i : i + 1], weight, bias)[0] for i in range(64)]
-    for batch in (2, 16, 17, 64):
+    for batch in (2, 5, 16, 17, 64):
         together = infini.ops.linear(x[:batch], weight, bias)
         for row in range(batch):
             assert torch.equal(together[row], alone[row])

@@ -36,7 +36,6 @@ def test_every_output_mentions_every_operator() -> None:
         name = path.stem
         assert f"include/infini/ops/base/{name}.h" in files
         assert f"base/{name}.cc" in files
-        assert f"kernels/{name}.avx2.cc" in files
         assert f"share/docs/{name}.md" in files
         assert f"share/sweep/{name}.json" in files
         assert f"share/benchmarks/{name}.json" in files
@@ -44,7 +43,26 @@ def test_every_output_mentions_every_operator() -> None:
         assert f'"{name}"' in files["bindings/operators_0.cc"]
         assert f"[{name}]({name}.md)" in files["share/docs/index.md"]
         assert name in json.loads(files["share/operators.json"])["operators"]
-        assert f"kernels/{name}.avx512.cc" in files["sources.cmake"]
+
+
+def test_every_kernel_is_compiled_whether_its_operator_shares_it_or_not() -> None:
+    build, _ = plan(OPTIONS)
+    files = generate(build, ROOT)
+    for item in build.implementations:
+        kernels = (item,) if item.kernel_sets else item.shared
+        for kernel in kernels:
+            for name in kernel.kernel_sets:
+                if name in build.kernel_sets:
+                    assert f"kernels/{kernel.stem}.{name}.cc" in files
+                    assert f"kernels/{kernel.stem}.{name}.cc" in files["sources.cmake"]
+
+
+def test_a_shared_kernel_and_the_source_of_its_tasks_are_built_once_if_used() -> None:
+    files = files_of(OPTIONS)
+    assert "kernels/product.avx512_bf16.cc" in files
+    assert files["sources.cmake"].count("shared/product.cc") == 1
+    without = files_of(replace(OPTIONS, ops="add"))
+    assert not [name for name in without if "product" in name]
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "2", "random"])
@@ -97,7 +115,7 @@ def test_a_slot_that_no_implementation_has_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("architecture", [*KERNEL_SETS, "riscv64"])
 def test_kernels_are_compiled_for_the_sets_of_the_architecture(architecture: Any) -> None:
     files = files_of(replace(OPTIONS, architecture=architecture))
-    sets = {name.split(".")[1] for name in files if name.startswith("kernels/linear.")}
+    sets = {name.split(".")[1] for name in files if name.startswith("kernels/product.")}
     assert sets == set(KERNEL_SETS.get(architecture, ("baseline",)))
 
 

@@ -41,6 +41,33 @@ def test_implementations_are_found_with_slot_name_and_kernels(tmp_path: Path) ->
     assert found[1].kernel_sets == ()
 
 
+def test_a_header_may_run_a_kernel_that_others_share(tmp_path: Path) -> None:
+    shared = tmp_path / "native" / "cpu" / "shared"
+    shared.mkdir(parents=True)
+    (shared / "walk.h").write_text("INFINI_OPS_CPU_MATRIX_KERNEL(WalkTask);\n")
+    (shared / "walk.cc").touch()
+    text = '#include "native/cpu/shared/walk.h"\n' + header(0)
+    (kernel,) = find(tmp_path, {"add.h": text})[0].shared
+    assert (kernel.stem, kernel.source) == ("walk", "native/cpu/shared/walk.cc")
+    assert kernel.kernel_sets == ("baseline", "avx2", "avx512", "neon", "avx512_bf16")
+
+
+@pytest.mark.parametrize("present", ["nothing", "no kernel", "no source"])
+def test_a_shared_kernel_that_is_not_whole_is_an_error(tmp_path: Path, present: str) -> None:
+    shared = tmp_path / "native" / "cpu" / "shared"
+    shared.mkdir(parents=True)
+    if present != "nothing":
+        text = "INFINI_OPS_CPU_KERNEL(WalkTask);\n" if present == "no source" else ""
+        (shared / "walk.h").write_text(text)
+    if present == "no kernel":
+        (shared / "walk.cc").touch()
+    with pytest.raises(DeclarationError) as error:
+        find(tmp_path, {"add.h": '#include "native/cpu/shared/walk.h"\n' + header(0)})
+    assert str(error.value) == (
+        f"{shared}/walk.h:1: expected a header with INFINI_OPS_CPU_KERNEL(...), and a .cc beside it"
+    )
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [

@@ -128,6 +128,66 @@ def test_inspect_shows_parameters_and_entries(capsys: pytest.CaptureFixture[str]
     assert "param  layers.*.proj.bias?: T[H]  x 2" in shown
     assert "entry two_layer::Model.forward(x: Tensor[B, H; T]) -> Tensor[B, H; T]" in shown
     assert main(["inspect", "--ir", str(EXAMPLE)]) == 0
+    shown = capsys.readouterr().out
+    assert "root Model<H: Dim, T: Float>" in shown
+    assert "    return %" in shown
+    assert main(["inspect", "--ir", "--json", str(EXAMPLE)]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {"module", "root", "manifest", "blocks", "functions", "constants"} <= set(document)
     assert main(["inspect", "--root", "Nope", str(EXAMPLE)]) == 2
+
+
+def test_emit_prints_source_from_a_source_and_from_a_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["emit", str(EXAMPLE)]) == 0
+    shown = capsys.readouterr().out
+    assert main(["inspect", "--ir", "--json", str(EXAMPLE)]) == 0
+    document = tmp_path / "ir.json"
+    document.write_text(capsys.readouterr().out)
+    assert main(["emit", str(document)]) == 0
+    assert capsys.readouterr().out == shown
+    again = tmp_path / "again.linnet"
+    again.write_text(shown)
+    assert main(["emit", str(again)]) == 0
+    assert capsys.readouterr().out == shown
+
+
+def test_emit_refuses_sources_with_errors_and_what_is_no_document(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source.write_text("module m\nconst A = b")
+    assert main(["emit", str(source)]) == 1
+    assert "E1201" in capsys.readouterr().err
+    document = tmp_path / "ir.json"
+    for content, complaint in (
+        ("nonsense", "ir.json: Expecting value"),
+        ("[" * 100_000, "nested too deep"),
+        ('{"version": 9}', "no IR document of version 1"),
+        ('{"version": 1}', "has no functions"),
+        ('{"version": 1, "functions": []}', "is damaged"),
+    ):
+        document.write_text(content)
+        assert main(["emit", str(document)]) == 2
+        assert complaint in capsys.readouterr().err
+    assert main(["emit", str(tmp_path / "none.json")]) == 2
+
+
+def test_emit_calls_modules_of_the_same_package_crate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "linnet.toml").write_text(
+        '[package]\nname = "box"\nversion = "1.0.0"\nlanguage = "0.1"\n'
+    )
+    folder = tmp_path / "src" / "inner"
+    folder.mkdir(parents=True)
+    (folder / "lift.linnet").write_text("module lift\npub fn up(x: f32) -> f32 { return x + 1.0 }")
+    main_file = tmp_path / "src" / "lib.linnet"
+    main_file.write_text(
+        "module box\nuse crate.inner.lift::{up}\npub entry go(x: f32) -> f32 { return up(x) }"
+    )
+    assert main(["emit", str(main_file)]) == 0
+    shown = capsys.readouterr().out
+    assert "use crate.inner.lift::{up}" in shown
+    main_file.write_text(shown)
+    assert main(["check", str(main_file)]) == 0

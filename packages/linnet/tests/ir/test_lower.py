@@ -69,4 +69,4 @@ def test_verifier_names_what_is_malformed(operation: Operation, complaint: str) 
     ((definition, function),) = lowered.functions.items()
     broken = replace(function, body=Region((), (operation,), ()))
     with pytest.raises(ValueError, match=complaint):
-        verify_ir(IRModule(module, {definition: broken}))
+        verify_ir(IRModule(module, {definition: broken}, {}))

@@ -251,7 +251,7 @@ class CallChecker(OperatorChecker):
             ok = self.coerce(argument, found_, wanted) and ok
         ok = self.prove_where(target, values, expr.span) and ok
         self.records.calls[expr] = FunctionCall(
-            target, values, tuple(matched), instance[0] if instance else None
+            target, values, tuple(matched), instance[0] if instance else None, len(explicit)
         )
         result = values.type(target.result or ERROR)
         return self.simplified(result) if ok else ERROR
@@ -389,7 +389,7 @@ class CallChecker(OperatorChecker):
             if found_ is None:
                 found_ = self.infer(argument, wanted)
             ok = self.coerce(argument, found_, wanted) and ok
-        self.records.calls[expr] = StructCall(target, tuple(given))
+        self.records.calls[expr] = StructCall(target, tuple(given), len(explicit))
         if not ok:
             return ERROR
         return StructType(target, tuple(values.get(g.key) for g in target.generics))

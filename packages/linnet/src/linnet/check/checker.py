@@ -160,13 +160,7 @@ def find_writing_conditions(modules: tuple[ModuleScope, ...], session: Session) 
     for module in modules:
         for fn in module.functions():
             for callee, span in fn.condition_callees.items():
-                seen = {callee}
-                pending = [callee]
-                while pending:
-                    following = pending.pop()
-                    pending += [f for f in following.callees if f not in seen]
-                    seen.update(following.callees)
-                if any(f.writes_state for f in seen):
+                if callee.may_write_state():
                     session.diagnostics.append(
                         Diagnostic(
                             "E2190",

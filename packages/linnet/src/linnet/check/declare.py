@@ -47,7 +47,13 @@ def open_scope(
 ) -> ModuleScope:
     """The scope of a module with all names declared and imports connected, nothing resolved."""
     scope = ModuleScope(
-        loaded.name, loaded.file, loaded.tree, records=Records(), library=loaded.library
+        loaded.name,
+        loaded.file,
+        loaded.tree,
+        records=Records(),
+        library=loaded.library,
+        root=loaded.root,
+        inside=loaded.inside,
     )
     declarer = Declarer(session, scope)
     for use in loaded.tree.uses:

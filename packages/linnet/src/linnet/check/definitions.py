@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from linnet.check.types import GenericKey, GenericValue, Type
-from linnet.shapes import Constraint, Facts, Pack
+from linnet.shapes import Constraint, Facts
 from linnet.source import SourceFile, Span
 from linnet.syntax import tree
 
@@ -130,6 +131,16 @@ class FunctionDef(GenericDef):
         owner = f"{self.block.name}." if self.block else ""
         return f"{self.scope.name}::{owner}{self.name}"
 
+    def may_write_state(self) -> bool:
+        """Whether a call may write a state, in the body or through what that calls."""
+        seen = {self}
+        pending = [self]
+        while pending:
+            callees = [fn for fn in pending.pop().callees if fn not in seen]
+            seen.update(callees)
+            pending += callees
+        return any(fn.writes_state for fn in seen)
+
 
 @dataclass(eq=False, repr=False)
 class MemberInfo:
@@ -183,7 +194,11 @@ Named: TypeAlias = "Definition | ImportedModule | ImportedItem"
 
 @dataclass(eq=False, repr=False)
 class ModuleScope:
-    """One module: its names and everything known about its bodies."""
+    """One module: its names and everything known about its bodies.
+
+    `root` is the folder of its package, None for the library, and `inside` what modules of that
+    package call it.
+    """
 
     name: str
     file: SourceFile
@@ -192,6 +207,8 @@ class ModuleScope:
     items: list[Definition] = field(default_factory=list)
     records: Records = field(kw_only=True)
     library: bool = False
+    root: Path | None = None
+    inside: str = ""
 
     def __repr__(self) -> str:
         return f"ModuleScope({self.name})"
@@ -206,7 +223,10 @@ class ModuleScope:
                 found += item.methods()
         return found
 
-
-def pack_of(param: GenericParam) -> Pack | None:
-    """The pack that a `*S: Shape` generic is."""
-    return param.key if isinstance(param.key, Pack) else None
+    def constants(self) -> list[ConstDef]:
+        """All constants, those of blocks included, in order."""
+        found: list[ConstDef] = []
+        for item in self.items:
+            inner = item.items.values() if isinstance(item, BlockDef) else (item,)
+            found += [one for one in inner if isinstance(one, ConstDef)]
+        return found

@@ -161,7 +161,7 @@ class IndexChecker(PreludeChecker):
                 ok = False
                 continue
             taken.append(found)
-            if found.kind == "range":
+            if found.kind in ("whole", "range"):
                 dims.append(found.dims[0])
         if not ok:
             return ERROR
@@ -195,7 +195,9 @@ class IndexChecker(PreludeChecker):
         return None
 
     def slice_range(self, part: tree.Slice, dim: Poly) -> SlicePart | None:
-        """`a:b:s` has the extent max(0, (min(b, D) - a + s - 1) / s)."""
+        """`a:b:s` has the extent max(0, (min(b, D) - a + s - 1) / s); `:` is the whole axis."""
+        if part.start is None and part.stop is None and part.step is None:
+            return SlicePart("whole", (dim,))
         start = ZERO if part.start is None else self.slice_bound(part.start)
         stop = dim if part.stop is None else self.slice_bound(part.stop)
         step = 1

@@ -23,13 +23,19 @@ from linnet.syntax.tree import Use
 
 @dataclass(eq=False)
 class LoadedModule:
-    """A parsed module; `targets` gives the module that each of its `use` lines names."""
+    """A parsed module; `targets` gives the module that each of its `use` lines names.
+
+    `root` is the folder of its package, None for the library, and `inside` what modules of that
+    package call it.
+    """
 
     name: str
     file: SourceFile
     tree: tree.File
     targets: dict[Use, LoadedModule] = field(default_factory=dict)
     library: bool = False
+    root: Path | None = None
+    inside: str = ""
 
 
 @dataclass
@@ -82,6 +88,7 @@ class _Loader:
         package: Package | None,
         name: str | None,
         library: bool,
+        inside: str = "",
     ) -> LoadedModule:
         """Parses one module and what it uses."""
         known = _library.get(path) if library else None
@@ -92,7 +99,8 @@ class _Loader:
         parsed = parse(tokenize(file))
         self.errors += parsed.errors
         name = name or ".".join(part.text for part in parsed.tree.module) or "module"
-        module = LoadedModule(name, file, parsed.tree, library=library)
+        root = package.root if package is not None and not library else None
+        module = LoadedModule(name, file, parsed.tree, library=library, root=root, inside=inside)
         self.done[path] = module
         self.open.append(path)
         for use in parsed.tree.uses:
@@ -187,7 +195,8 @@ class _Loader:
             return None
         own = package if not library else None
         module_name = self.module_name(shown, own)
-        return self.module(path, source, own, module_name, library)
+        inside = ".".join(["crate", *shown.split(".")[1:]])
+        return self.module(path, source, own, module_name, library, inside)
 
     def module_name(self, shown: str, package: Package | None) -> str:
         """The identity of a module: its path, with `crate` replaced by the package's name."""

@@ -63,21 +63,24 @@ class FunctionCall:
     """A call of a function or method.
 
     `arguments` is aligned with the parameters; None stands for the default. `instance` is the
-    expression that gives the block instance, or None for the instance around (or no block).
+    expression that gives the block instance, or None for the instance around (or no block). The
+    first `explicit` generics are written in the call.
     """
 
     callee: FunctionDef
     bindings: Substitution
     arguments: tuple[tree.Expr | None, ...]
     instance: tree.Expr | None
+    explicit: int
 
 
 @dataclass(frozen=True)
 class StructCall:
-    """Building a struct: expressions in the order of the fields."""
+    """Building a struct: expressions in the order of the fields, the first generics written."""
 
     struct: StructDef
     arguments: tuple[tree.Expr, ...]
+    explicit: int
 
 
 @dataclass(frozen=True)

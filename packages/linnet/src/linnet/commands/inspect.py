@@ -14,7 +14,7 @@ def add_inspect(commands: Any) -> None:
     command.add_argument("file", metavar="FILE")
     command.add_argument("--root", help="the root block, where the module has several")
     command.add_argument("--ir", action="store_true", help="with every function's operations")
-    command.add_argument("--json", action="store_true", help="print JSON")
+    command.add_argument("--json", action="store_true", help="print the document as JSON")
     command.set_defaults(run=run_inspect)
 
 
@@ -25,6 +25,7 @@ def run_inspect(options: argparse.Namespace) -> int:
     from linnet.graph.bound import BindingError
     from linnet.ir import lower
     from linnet.ir.json import interface_to_json, module_to_json
+    from linnet.ir.text import text
 
     try:
         program = load(options.file)
@@ -40,10 +41,11 @@ def run_inspect(options: argparse.Namespace) -> int:
         document = module_to_json(lower(module), root)
     else:
         document = interface_to_json(module, root)
-    if options.json or options.ir:
+    if options.json:
         print_json(document)
     else:
-        say("\n".join(interface_lines(document)))
+        lines = interface_lines(document)
+        say("\n".join([*lines, *(text(document) if options.ir else ())]))
     return 0
 
 
@@ -62,5 +64,6 @@ def interface_lines(document: dict[str, Any]) -> list[str]:
         lines.append(f"  {one['kind']:6} {one['path']}{mark}: {one['dtype']}[{shape}]{repeat}")
     for entry in document["entries"]:
         params = ", ".join(f"{p['name']}: {p['type']}" for p in entry["params"])
-        lines.append(f"entry {entry['name']}({params}) -> {entry['result']}")
+        result = "" if entry["result"] is None else f" -> {entry['result']}"
+        lines.append(f"entry {entry['name']}({params}){result}")
     return lines

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from linnet import __version__
 from linnet.commands.check import add_check
 from linnet.commands.doc import add_doc
+from linnet.commands.emit import add_emit
 from linnet.commands.fetch import add_fetch
 from linnet.commands.format import add_format
 from linnet.commands.graph import add_graph
@@ -19,6 +20,7 @@ from linnet.commands.spec_test import add_spec_test
 COMMANDS: tuple[Callable[..., None], ...] = (
     add_check,
     add_doc,
+    add_emit,
     add_fetch,
     add_format,
     add_graph,

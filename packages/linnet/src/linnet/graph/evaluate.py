@@ -43,6 +43,8 @@ class Evaluator(LoopEvaluator):
         shape, dtype = instance.bound.numbers(t)
         return Ref(self.parameter(path, member.kind, shape, dtype, member.optional))
 
+    do_state_read = do_param
+
     def parameter(
         self, path: str, kind: str, shape: tuple[int, ...], dtype: str, optional: bool
     ) -> int:

@@ -235,9 +235,8 @@ class ExpressionLowerer:
     def member(self, instance: int, name: str, kind: str, expr: tree.Expr) -> int:
         """A parameter, buffer, state or child of an instance."""
         t = self.records.types[expr]
-        return self.emit(
-            "child" if kind == "sub" else "param", (instance,), t, expr.span, member=name
-        )
+        operation = {"sub": "child", "state": "state_read"}.get(kind, "param")
+        return self.emit(operation, (instance,), t, expr.span, member=name)
 
     def constant(self, target: ConstDef, span: Span) -> int:
         """The value of a constant, which lives in the records of its own module."""
@@ -287,7 +286,9 @@ class ExpressionLowerer:
             raise AssertionError("a call without a record")
         if isinstance(record, StructCall):
             parts = tuple(self.expression(e) for e in record.arguments)
-            return self.emit("struct", parts, t, expr.span, fields=tuple(record.struct.fields))
+            fields = tuple(record.struct.fields)
+            explicit = record.explicit
+            return self.emit("struct", parts, t, expr.span, fields=fields, explicit=explicit)
         if isinstance(record, FunctionCall):
             return self.function_call(expr, record, t)
         return self.prelude(expr, record, t)
@@ -312,6 +313,7 @@ class ExpressionLowerer:
             callee=record.callee,
             bindings=bindings,
             given=given,
+            explicit=record.explicit,
         )
 
     def prelude(self, expr: tree.Call, record: PreludeCall, t: Type) -> int:
@@ -365,7 +367,7 @@ class ExpressionLowerer:
         found = []
         for index in indices:
             self.indices[index] = len(self.indices)
-            found.append(IndexAxis(self.indices[index], index.name, index.extent or ()))
+            found.append(IndexAxis(self.indices[index], index.name, index.extent or (), index.pack))
         return tuple(found)
 
     def index_definition(self, node: tree.IndexDefinition) -> int:

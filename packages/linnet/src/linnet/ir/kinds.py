@@ -31,7 +31,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     # Structure
     "tuple": (),
     "tuple_get": ("index",),
-    "struct": ("fields",),
+    "struct": ("fields", "explicit"),
     "struct_get": ("field",),
     "some": (),
     "none": (),
@@ -43,8 +43,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     "while": (),
     "scan": ("start", "stop", "yields"),
     # Calls and blocks: the first operand of those on an instance is the instance
-    "call": ("callee", "bindings"),
+    "call": ("callee", "bindings", "given", "explicit"),
     "param": ("member",),
+    "state_read": ("member",),
     "child": ("member",),
     "state_write": ("member",),
     "array_get": ("index",),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from linnet.check.definitions import FunctionDef, ModuleScope
+from linnet.check.definitions import ConstDef, FunctionDef, ModuleScope
 from linnet.check.records import Local, MemberUse
 from linnet.check.types import UNIT, BlockType
 from linnet.ir.expressions import ExpressionLowerer
-from linnet.ir.model import IRFunction, IRModule, IRParam, Region
+from linnet.ir.model import IRConstant, IRFunction, IRModule, IRParam, Region
 from linnet.source.recursion import deep_recursion
 from linnet.syntax import tree
 
@@ -14,7 +14,20 @@ from linnet.syntax import tree
 def lower(module: ModuleScope) -> IRModule:
     """Lowers every function of a checked module without errors."""
     with deep_recursion():
-        return IRModule(module, {fn: lower_function(fn) for fn in module.functions()})
+        return IRModule(
+            module,
+            {fn: lower_function(fn) for fn in module.functions()},
+            {constant: lower_constant(constant) for constant in module.constants()},
+        )
+
+
+def lower_constant(constant: ConstDef) -> IRConstant:
+    """Lowers the value of one checked constant."""
+    lowerer = ExpressionLowerer(constant.scope)
+    lowerer.open()
+    number = lowerer.constant(constant, constant.span)
+    body = lowerer.close((), (number,))
+    return IRConstant(constant, body, tuple(lowerer.types), tuple(lowerer.names))
 
 
 def lower_function(fn: FunctionDef) -> IRFunction:
@@ -88,7 +101,7 @@ class FunctionLowerer(ExpressionLowerer):
             number = self.index_definition(node)
             self.environment[self.records.locals[node]] = number
         elif isinstance(node, tree.Var):
-            self.environment[self.records.locals[node]] = self.expression(node.value)
+            self.assign_local(self.records.locals[node], self.expression(node.value))
         elif isinstance(node, tree.Assign):
             self.assign(node)
         elif isinstance(node, tree.StaticFor):
@@ -111,7 +124,12 @@ class FunctionLowerer(ExpressionLowerer):
             )
         else:
             assert isinstance(target, Local)
-            self.environment[target] = number
+            self.assign_local(target, number)
+
+    def assign_local(self, local: Local, number: int) -> None:
+        """A variable's value from here on."""
+        self.environment[local] = number
+        self.names[number] = self.names[number] or local.name
 
     # Loops
 

@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from linnet.check.definitions import BlockDef, FunctionDef, GenericParam, ModuleScope, Where
+from linnet.check.definitions import (
+    BlockDef,
+    ConstDef,
+    FunctionDef,
+    GenericParam,
+    ModuleScope,
+    Where,
+)
 from linnet.check.types import Dims, Type
 from linnet.source import Span
 
@@ -23,6 +30,7 @@ class IndexAxis:
     number: int
     name: str
     extent: Dims
+    pack: bool
 
 
 @dataclass(frozen=True)
@@ -97,8 +105,19 @@ class IRFunction:
 
 
 @dataclass(frozen=True, eq=False)
+class IRConstant:
+    """A constant of a module or block; the region gives its value."""
+
+    definition: ConstDef
+    body: Region
+    types: tuple[Type, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class IRModule:
-    """All functions of a module, by definition."""
+    """All functions and constants of a module, by definition; those in blocks included."""
 
     module: ModuleScope
     functions: Mapping[FunctionDef, IRFunction]
+    constants: Mapping[ConstDef, IRConstant]

@@ -1,40 +1,76 @@
-// Dot products of rows: the inner kernel of matrix products whose operands both
-// have their inner dimension contiguous.
+// Dot products of rows: the inner kernel of matrix products.
 //
-// Every result is one chain of multiply-adds per lane over the inner dimension,
-// then one fixed sum over the lanes. Neither tile sizes nor neighbours change
-// that, so a result depends on its two rows alone.
+// The inner dimension is cut into chunks of a fixed length. Within a chunk, each lane of a vector
+// adds up its own products in order; then the lanes are added, in a fixed order; then the chunks,
+// from the first to the last. Neither tile sizes nor neighbours change that, so a result depends on
+// its two rows alone.
 #ifndef INFINI_OPS_NATIVE_CPU_VECTOR_MATRIX_H_
 #define INFINI_OPS_NATIVE_CPU_VECTOR_MATRIX_H_
 
+#include <cstdint>
 #include <cstring>
 
 #include "native/cpu/vector/simd.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
-/// How rows stored as `T` are multiplied: `kStep` elements at a time.
+/// How rows stored as `T` are multiplied, `kStep` elements at a time. `Operand` is what the left
+/// operand is packed as, `Sum` what products are added in.
 template <typename T>
-struct Dot {
+struct Arithmetic {
+  using Operand = float;
+  using Sum = float;
   using Vector = Floats;
+  using Sums = Floats;
   static constexpr std::int64_t kStep = kLanes;
   static Vector Read(const T* values) { return Load(values); }
-  static Floats Add(Vector a, Vector b, Floats sum) { return MultiplyAdd(a, b, sum); }
+  static Sums Add(Vector a, Vector b, Sums sum) { return MultiplyAdd(a, b, sum); }
+};
+
+template <>
+struct Arithmetic<double> {
+  using Operand = double;
+  using Sum = double;
+  using Vector = Doubles;
+  using Sums = Doubles;
+  static constexpr std::int64_t kStep = kLanes / 2;
+  static Vector Read(const double* values) { return Load(values); }
+  static Sums Add(Vector a, Vector b, Sums sum) { return MultiplyAdd(a, b, sum); }
 };
 
 #if defined(__AVX512BF16__)
-/// Multiplies pairs of neighbours exactly and adds both to a float lane;
-/// subnormal inputs count as zero.
+/// Multiplies pairs of neighbours exactly and adds both to a float lane; subnormal inputs count as
+/// zero.
 template <>
-struct Dot<BFloat16> {
+struct Arithmetic<BFloat16> {
+  using Operand = BFloat16;
+  using Sum = float;
   using Vector = __m512i;
+  using Sums = Floats;
   static constexpr std::int64_t kStep = 32;
   static Vector Read(const BFloat16* values) { return _mm512_loadu_si512(values); }
-  static Floats Add(Vector a, Vector b, Floats sum) {
+  static Sums Add(Vector a, Vector b, Sums sum) {
     return _mm512_dpbf16_ps(sum, __builtin_bit_cast(__m512bh, a), __builtin_bit_cast(__m512bh, b));
   }
 };
 #endif
+
+template <typename T>
+using OperandOf = typename Arithmetic<T>::Operand;
+template <typename T>
+using SumOf = typename Arithmetic<T>::Sum;
+
+/// Elements of a chunk of the inner dimension: 2 KiB of the left operand. A tile's rows of a chunk
+/// fit the first-level cache.
+template <typename T>
+inline constexpr std::int64_t kChunk = 2048 / static_cast<std::int64_t>(sizeof(OperandOf<T>));
+
+/// `count` rounded up to whole steps.
+template <typename T>
+constexpr std::int64_t WholeSteps(std::int64_t count) {
+  constexpr std::int64_t kStep = Arithmetic<T>::kStep;
+  return (count + kStep - 1) / kStep * kStep;
+}
 
 /// Most rows of the left operand that a tile keeps in registers.
 #if defined(__AVX512F__) || defined(__aarch64__)
@@ -43,44 +79,106 @@ inline constexpr int kMaxTileRows = 6;
 inline constexpr int kMaxTileRows = 3;
 #endif
 
-/// Writes the dot products of `kRows` rows `x` with `kColumns` rows `w`.
-template <typename T, int kRows, int kColumns>
-void Tile(const T* const* x, const T* const* w, std::int64_t depth, float (*result)[kColumns]) {
-  static_assert(kColumns % 4 == 0);
-  using D = Dot<T>;
-  Floats sums[kRows][kColumns] = {};
-  const auto add = [&sums](const auto& x_at, const auto& w_at) {
-    typename D::Vector columns[kColumns];
+/// Most rows of a tile that computes 8 columns at once, others compute 4: enough to keep the
+/// multipliers busy.
+inline constexpr int kMaxWideTileRows = kMaxTileRows / 3;
+
+/// Columns of the tiles for `rows` rows.
+constexpr int TileColumns(std::int64_t rows) { return rows <= kMaxWideTileRows ? 8 : 4; }
+
+/// Most columns of a tile; what tiles add to has room for whole tiles.
+inline constexpr std::int64_t kMaxTileColumns = 8;
+
+/// The right operand of a tile: rows stored as they are, `stride` elements apart. Those past
+/// `count` repeat the last one, and their results mean nothing. What lies `ahead` elements further
+/// is wanted next.
+template <typename T>
+struct TileWeight {
+  const T* data;
+  std::int64_t stride;
+  std::int64_t count;
+  std::int64_t ahead = 0;
+};
+
+/// Reads the first `count` elements of a step, the others as zeros.
+template <typename T>
+typename Arithmetic<T>::Vector ReadPart(const T* values, std::int64_t count) {
+#if defined(__AVX512F__)
+  using Vector = typename Arithmetic<T>::Vector;
+  if constexpr (sizeof(T) == 2) {
+    const __m512i bits = _mm512_maskz_loadu_epi16((1u << count) - 1, values);
+    T step[32];
+    _mm512_storeu_si512(step, bits);
+    return Arithmetic<T>::Read(step);
+  } else if constexpr (sizeof(T) == 4) {
+    return __builtin_bit_cast(
+        Vector, _mm512_maskz_loadu_epi32(static_cast<__mmask16>((1u << count) - 1), values));
+  } else {
+    return __builtin_bit_cast(
+        Vector, _mm512_maskz_loadu_epi64(static_cast<__mmask8>((1u << count) - 1), values));
+  }
+#else
+  T step[Arithmetic<T>::kStep] = {};
+  std::memcpy(step, values, static_cast<std::size_t>(count) * sizeof(T));
+  return Arithmetic<T>::Read(step);
+#endif
+}
+
+/// Adds to `sums`, whose rows are `sums_stride` apart, the dot products of `kRows` rows with
+/// `kColumns` rows over one chunk of `depth` elements. `x` holds its rows interleaved by steps, the
+/// last one filled up with zeros. With `kStreams`, the weight comes from memory.
+template <typename T, int kRows, int kColumns, bool kStreams>
+void Tile(const OperandOf<T>* x, const TileWeight<T>& weight, std::int64_t depth, SumOf<T>* sums,
+          std::int64_t sums_stride) {
+  static_assert(kColumns % 4 == 0 && kColumns <= kMaxTileColumns);
+  using A = Arithmetic<T>;
+  const T* w[kColumns];
 #pragma GCC unroll 8
-    for (int j = 0; j < kColumns; ++j) columns[j] = D::Read(w_at(j));
+  for (int j = 0; j < kColumns; ++j) {
+    w[j] = weight.data + (j < weight.count ? j : weight.count - 1) * weight.stride;
+  }
+  typename A::Sums lanes[kRows][kColumns] = {};
+  const auto add = [&lanes](const OperandOf<T>* x_step, const auto& w_step) {
+    typename A::Vector columns[kColumns];
+#pragma GCC unroll 8
+    for (int j = 0; j < kColumns; ++j) columns[j] = w_step(j);
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
-      const typename D::Vector row = D::Read(x_at(i));
+      const auto row = Arithmetic<OperandOf<T>>::Read(x_step + i * A::kStep);
 #pragma GCC unroll 8
-      for (int j = 0; j < kColumns; ++j) {
-        sums[i][j] = D::Add(row, columns[j], sums[i][j]);
-      }
+      for (int j = 0; j < kColumns; ++j) lanes[i][j] = A::Add(row, columns[j], lanes[i][j]);
     }
   };
   std::int64_t k = 0;
-  for (; k + D::kStep <= depth; k += D::kStep) {
-    add([&](int i) { return x[i] + k; }, [&](int j) { return w[j] + k; });
+  for (; k + A::kStep <= depth; k += A::kStep) {
+    add(x + k * kRows, [&](int j) {
+      // To the second-level cache: the first has too few places for what is on its way.
+      if constexpr (kStreams) __builtin_prefetch(w[j] + k + weight.ahead, 0, 2);
+      return A::Read(w[j] + k);
+    });
   }
   if (k < depth) {
-    T x_tail[kRows][D::kStep] = {};
-    T w_tail[kColumns][D::kStep] = {};
-    const auto bytes = static_cast<std::size_t>(depth - k) * sizeof(T);
-    for (int i = 0; i < kRows; ++i) std::memcpy(x_tail[i], x[i] + k, bytes);
-    for (int j = 0; j < kColumns; ++j) std::memcpy(w_tail[j], w[j] + k, bytes);
-    add([&](int i) { return x_tail[i]; }, [&](int j) { return w_tail[j]; });
+    add(x + k * kRows, [&](int j) { return ReadPart<T>(w[j] + k, depth - k); });
   }
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
     for (int j = 0; j < kColumns; j += 4) {
-      const FourFloats four = SumLanes(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
-      std::memcpy(&result[i][j], &four, sizeof(four));
+      AddLanes(lanes[i][j], lanes[i][j + 1], lanes[i][j + 2], lanes[i][j + 3],
+               sums + i * sums_stride + j);
     }
+  }
+}
+
+/// Runs the tile for `rows`, at most `kMaxTileRows` (`kMaxWideTileRows` for 8 columns).
+template <typename T, int kColumns, bool kStreams,
+          int kRows = kColumns == 8 ? kMaxWideTileRows : kMaxTileRows>
+void RunTile(std::int64_t rows, const OperandOf<T>* x, const TileWeight<T>& weight,
+             std::int64_t depth, SumOf<T>* sums, std::int64_t sums_stride) {
+  if (rows == kRows) {
+    Tile<T, kRows, kColumns, kStreams>(x, weight, depth, sums, sums_stride);
+  } else if constexpr (kRows > 1) {
+    RunTile<T, kColumns, kStreams, kRows - 1>(rows, x, weight, depth, sums, sums_stride);
   }
 }
 

@@ -28,6 +28,8 @@ inline constexpr int kLanes = 4;
 using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
 /// The sums of four vectors, or any four floats.
 using FourFloats = float __attribute__((vector_size(4 * sizeof(float))));
+/// Half as many doubles.
+using Doubles = double __attribute__((vector_size(kLanes * sizeof(float))));
 
 inline Floats Load(const float* values) {
   Floats result;
@@ -37,6 +39,14 @@ inline Floats Load(const float* values) {
 
 inline void Store(Floats value, float* target) { std::memcpy(target, &value, sizeof(value)); }
 
+inline Doubles Load(const double* values) {
+  Doubles result;
+  std::memcpy(&result, values, sizeof(result));
+  return result;
+}
+
+inline void Store(Doubles value, double* target) { std::memcpy(target, &value, sizeof(value)); }
+
 /// a * b + c, rounded once where the instruction set can.
 inline Floats MultiplyAdd(Floats a, Floats b, Floats c) {
 #if defined(__AVX512F__)
@@ -45,6 +55,18 @@ inline Floats MultiplyAdd(Floats a, Floats b, Floats c) {
   return _mm256_fmadd_ps(a, b, c);
 #elif defined(__aarch64__)
   return vfmaq_f32(c, a, b);
+#else
+  return a * b + c;
+#endif
+}
+
+inline Doubles MultiplyAdd(Doubles a, Doubles b, Doubles c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_pd(a, b, c);
+#elif defined(__AVX2__)
+  return _mm256_fmadd_pd(a, b, c);
+#elif defined(__aarch64__)
+  return vfmaq_f64(c, a, b);
 #else
   return a * b + c;
 #endif
@@ -104,6 +126,35 @@ inline FourFloats SumLanes(Floats a, Floats b, Floats c, Floats d) {
   const Floats cd =
       __builtin_shufflevector(c, d, 0, 4, 1, 5) + __builtin_shufflevector(c, d, 2, 6, 3, 7);
   return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+#endif
+}
+
+/// Adds the sums over the lanes of four vectors to four numbers.
+inline void AddLanes(Floats a, Floats b, Floats c, Floats d, float* target) {
+  FourFloats four;
+  std::memcpy(&four, target, sizeof(four));
+  four += SumLanes(a, b, c, d);
+  std::memcpy(target, &four, sizeof(four));
+}
+
+inline void AddLanes(Doubles a, Doubles b, Doubles c, Doubles d, double* target) {
+#if defined(__AVX2__)
+#if defined(__AVX512F__)
+  const __m512d wide_ab = _mm512_unpacklo_pd(a, b) + _mm512_unpackhi_pd(a, b);
+  const __m512d wide_cd = _mm512_unpacklo_pd(c, d) + _mm512_unpackhi_pd(c, d);
+  const __m256d ab = _mm512_castpd512_pd256(wide_ab) + _mm512_extractf64x4_pd(wide_ab, 1);
+  const __m256d cd = _mm512_castpd512_pd256(wide_cd) + _mm512_extractf64x4_pd(wide_cd, 1);
+#else
+  const __m256d ab = _mm256_unpacklo_pd(a, b) + _mm256_unpackhi_pd(a, b);
+  const __m256d cd = _mm256_unpacklo_pd(c, d) + _mm256_unpackhi_pd(c, d);
+#endif
+  const __m256d four = _mm256_permute2f128_pd(ab, cd, 0x20) + _mm256_permute2f128_pd(ab, cd, 0x31);
+  _mm256_storeu_pd(target, _mm256_loadu_pd(target) + four);
+#else
+  target[0] += a[0] + a[1];
+  target[1] += b[0] + b[1];
+  target[2] += c[0] + c[1];
+  target[3] += d[0] + d[1];
 #endif
 }
 

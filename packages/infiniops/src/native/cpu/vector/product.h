@@ -1,0 +1,322 @@
+// Blocks of a matrix product: what is packed, how it is cut, and what follows the sums.
+#ifndef INFINI_OPS_NATIVE_CPU_VECTOR_PRODUCT_H_
+#define INFINI_OPS_NATIVE_CPU_VECTOR_PRODUCT_H_
+
+#include "native/cpu/shared/product.h"
+#include "native/cpu/vector/blocks.h"
+#include "native/cpu/vector/elementwise.h"
+#include "native/cpu/vector/pack.h"
+
+namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
+
+/// Multiply-adds that are worth a second thread.
+inline constexpr std::int64_t kMatrixGrain = 128 * 1024;
+/// Up to so many rows, the weight is streamed from memory once and nothing of it is copied.
+inline constexpr std::int64_t kFewRows = 16;
+/// Bytes of the weight that a thread streams at a time, and least and most columns of it.
+inline constexpr std::int64_t kStreamBytes = 512 * 1024;
+inline constexpr std::int64_t kLeastStreamColumns = 32;
+inline constexpr std::int64_t kStreamColumns = 256;
+/// Most rows and columns of a block of outputs. Its packed rows, chunk by chunk, stay in the
+/// second-level cache.
+inline constexpr std::int64_t kBlockRows = 32 * kMaxTileRows;
+inline constexpr std::int64_t kBlockColumns = 256;
+/// Rows that are transposed at a time: whole tiles and whole squares.
+inline constexpr std::int64_t kTransposeRows = 24;
+static_assert(kTransposeRows % kMaxTileRows == 0);
+
+constexpr std::int64_t Least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+constexpr std::int64_t DivideUp(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t RoundUp(std::int64_t a, std::int64_t b) { return DivideUp(a, b) * b; }
+
+/// A range of outputs.
+struct OutputBlock {
+  std::int64_t row;
+  std::int64_t rows;
+  std::int64_t column;
+  std::int64_t columns;
+};
+
+/// Where one item of the batch begins, in elements.
+struct BatchOffsets {
+  std::int64_t of[ProductTask::kOperands];
+};
+
+INFINI_OPS_INLINE BatchOffsets OffsetsOf(const ProductTask& task, std::int64_t index) {
+  BatchOffsets offsets = {};
+  for (int dim = 0; dim < task.batch_rank; ++dim) {
+    const std::int64_t place = index % task.batch_sizes[dim];
+    index /= task.batch_sizes[dim];
+    for (int i = 0; i < ProductTask::kOperands; ++i) {
+      offsets.of[i] += place * task.batch_strides[dim][i];
+    }
+  }
+  return offsets;
+}
+
+/// A product of matrices stored as `T`.
+template <typename T>
+class Product {
+  using Operand = OperandOf<T>;
+  using Sum = SumOf<T>;
+
+ public:
+  explicit Product(const ProductTask& task) : task_(task) {}
+
+  void Run() const {
+    const bool few = task_.rows <= kFewRows && task_.batch == 1;
+    if (few && Weight({}).column_stride == 1) {
+      RunFewRows();
+    } else {
+      RunBlocks();
+    }
+  }
+
+ private:
+  Strided<T> Matrix(int operand, const BatchOffsets& offsets) const {
+    const TaskMatrix& matrix = task_.operands[operand];
+    return {reinterpret_cast<const T*>(matrix.data) + offsets.of[operand], matrix.row_stride,
+            matrix.column_stride};
+  }
+  Strided<T> X(const BatchOffsets& offsets) const { return Matrix(ProductTask::kX, offsets); }
+  Strided<T> Weight(const BatchOffsets& offsets) const {
+    return Matrix(ProductTask::kWeight, offsets);
+  }
+
+  /// Packs the chunk [k, k + depth) of rows for tiles, strip after strip. `temporary` holds
+  /// `kTransposeRows` rows of a chunk; it is used where the chunk is not contiguous.
+  void PackX(const Strided<T>& x, std::int64_t row, std::int64_t rows, std::int64_t k,
+             std::int64_t depth, T* temporary, Operand* to) const {
+    const std::int64_t padded = WholeSteps<T>(depth);
+    for (std::int64_t begin = 0; begin < rows; begin += kTransposeRows) {
+      const std::int64_t end = Least(begin + kTransposeRows, rows);
+      Strided<T> from = {x.At(row + begin, k), x.row_stride, x.column_stride};
+      if (from.column_stride != 1) {
+        PackRows(from, end - begin, depth, temporary, kChunk<T>);
+        from = {temporary, kChunk<T>, 1};
+      }
+      for (std::int64_t strip = begin; strip < end; strip += kMaxTileRows) {
+        PackStrip(from.At(strip - begin, 0), from.row_stride, Least(kMaxTileRows, end - strip),
+                  depth, to + strip * padded);
+      }
+    }
+  }
+
+  /// Adds to `sums` the products of packed rows with one chunk of the rows of `weight`.
+  template <int kColumns, bool kStreams>
+  void AddColumns(const Operand* x, std::int64_t rows, const TileWeight<T>& weight,
+                  std::int64_t depth, Sum* sums, std::int64_t sums_stride) const {
+    constexpr std::int64_t kStrip = kColumns == 8 ? kMaxWideTileRows : kMaxTileRows;
+    const std::int64_t padded = WholeSteps<T>(depth);
+    for (std::int64_t strip = 0; strip < rows; strip += kStrip) {
+      RunTile<T, kColumns, kStreams>(Least(kStrip, rows - strip), x + strip * padded, weight, depth,
+                                     sums + strip * sums_stride, sums_stride);
+    }
+  }
+
+  // Few rows: every thread streams its own rows of the weight, all of the inner dimension.
+
+  void RunFewRows() const {
+    const std::int64_t rows = task_.rows;
+    const std::int64_t padded = WholeSteps<T>(task_.depth);
+    const auto operand_bytes = static_cast<std::size_t>(rows * padded) * sizeof(Operand);
+    const auto temporary_bytes = static_cast<std::size_t>(kTransposeRows * kChunk<T>) * sizeof(T);
+    auto* packed =
+        static_cast<Operand*>(Scratch(ScratchPurpose::kShared, operand_bytes + temporary_bytes));
+    auto* temporary = reinterpret_cast<T*>(packed + rows * padded);
+    for (std::int64_t k = 0; k < task_.depth; k += kChunk<T>) {
+      PackX(X({}), 0, rows, k, Least(kChunk<T>, task_.depth - k), temporary, packed + k * rows);
+    }
+    const std::int64_t bytes = (task_.depth + 1) * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t fitting = Least(kStreamBytes / bytes, kStreamColumns);
+    const std::int64_t most = fitting > kLeastStreamColumns ? fitting : kLeastStreamColumns;
+    // Some blocks for each thread, where there are enough columns.
+    const std::int64_t columns = RoundUp(Least(most, DivideUp(task_.columns, 16)), kMaxTileColumns);
+    const std::int64_t blocks = DivideUp(task_.columns, columns);
+    const auto run = [&](std::int64_t index) {
+      const std::int64_t column = index * columns;
+      const OutputBlock block = {0, rows, column, Least(columns, task_.columns - column)};
+      if (rows <= kMaxWideTileRows) {
+        StreamBlock<8>(packed, block);
+      } else {
+        StreamBlock<4>(packed, block);
+      }
+    };
+    if (rows * task_.columns * task_.depth <= kMatrixGrain) {
+      for (std::int64_t index = 0; index < blocks; ++index) run(index);
+    } else {
+      ForEachBlock(blocks, run);
+    }
+  }
+
+  template <int kColumns>
+  void StreamBlock(const Operand* x, const OutputBlock& block) const {
+    alignas(64) Sum sums[kFewRows * kStreamColumns];
+    const std::int64_t stride = RoundUp(block.columns, kMaxTileColumns);
+    for (std::int64_t i = 0; i < block.rows * stride; ++i) sums[i] = 0;
+    const Strided<T> weight = Weight({});
+    for (std::int64_t j = 0; j < block.columns; j += kColumns) {
+      TileWeight<T> tile = {weight.At(block.column + j, 0), weight.row_stride, block.columns - j};
+      if (tile.count > kColumns) tile.ahead = kColumns * weight.row_stride;
+      for (std::int64_t k = 0; k < task_.depth; k += kChunk<T>) {
+        AddColumns<kColumns, true>(x + k * block.rows, block.rows, tile,
+                                   Least(kChunk<T>, task_.depth - k), sums + j, stride);
+        tile.data += kChunk<T>;
+      }
+    }
+    Write({}, block, sums, stride);
+  }
+
+  // Many rows: blocks of outputs, chunk by chunk.
+
+  void RunBlocks() const {
+    std::int64_t block_rows = Even(task_.rows, kBlockRows, kMaxTileRows);
+    std::int64_t block_columns = Even(task_.columns, kBlockColumns, kMaxTileColumns);
+    // Enough blocks to occupy some threads, as far as a block stays worth its packing.
+    while (Blocks(block_rows, block_columns) < 16) {
+      if (block_columns > 64) {
+        block_columns = Even(task_.columns, block_columns / 2, kMaxTileColumns);
+      } else if (block_rows > 8 * kMaxTileRows) {
+        block_rows = Even(task_.rows, block_rows / 2, kMaxTileRows);
+      } else {
+        break;
+      }
+    }
+    const std::int64_t row_blocks = DivideUp(task_.rows, block_rows);
+    const std::int64_t column_blocks = DivideUp(task_.columns, block_columns);
+    const auto run = [&](std::int64_t index) {
+      const std::int64_t row = index % row_blocks * block_rows;
+      const std::int64_t column = index / row_blocks % column_blocks * block_columns;
+      RunBlock(OffsetsOf(task_, index / (row_blocks * column_blocks)),
+               {row, Least(block_rows, task_.rows - row), column,
+                Least(block_columns, task_.columns - column)});
+    };
+    const std::int64_t blocks = row_blocks * column_blocks * task_.batch;
+    if (block_rows * block_columns * (task_.depth + 8) * blocks <= kMatrixGrain) {
+      for (std::int64_t index = 0; index < blocks; ++index) run(index);
+    } else {
+      ForEachBlock(blocks, run);
+    }
+  }
+
+  /// The size of blocks, at most `most` and a multiple of `unit`, that cut `size` evenly.
+  static std::int64_t Even(std::int64_t size, std::int64_t most, std::int64_t unit) {
+    return RoundUp(DivideUp(size, DivideUp(size, most)), unit);
+  }
+
+  std::int64_t Blocks(std::int64_t block_rows, std::int64_t block_columns) const {
+    return DivideUp(task_.rows, block_rows) * DivideUp(task_.columns, block_columns) * task_.batch;
+  }
+
+  void RunBlock(const BatchOffsets& offsets, const OutputBlock& block) const {
+    constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+    constexpr std::int64_t kWeightStride = kChunk<T> + kLine;  // rows of it lie in different sets
+    const Strided<T> x = X(offsets);
+    const Strided<T> weight = Weight(offsets);
+    const bool packs_weight = weight.column_stride != 1 || IsWorthAligning(weight, block.rows);
+    const std::int64_t sums_stride = RoundUp(block.columns, kMaxTileColumns);
+    const std::int64_t sums_count = block.rows * sums_stride;
+    const std::int64_t chunk = Least(kChunk<T>, WholeSteps<T>(task_.depth));
+    const std::int64_t x_count = RoundUp(block.rows * chunk, kLine);
+    const std::int64_t weight_count = packs_weight ? block.columns * kWeightStride : 0;
+    const std::int64_t temporary_count = x.column_stride != 1 ? kTransposeRows * kChunk<T> : 0;
+    auto* sums = static_cast<Sum*>(
+        Scratch(ScratchPurpose::kOwn,
+                static_cast<std::size_t>(sums_count) * sizeof(Sum) +
+                    static_cast<std::size_t>(x_count) * sizeof(Operand) +
+                    static_cast<std::size_t>(weight_count + temporary_count) * sizeof(T)));
+    auto* packed_x = reinterpret_cast<Operand*>(sums + sums_count);
+    auto* packed_weight = reinterpret_cast<T*>(packed_x + x_count);
+    T* temporary = packed_weight + weight_count;
+    for (std::int64_t i = 0; i < sums_count; ++i) sums[i] = 0;
+    for (std::int64_t k = 0; k < task_.depth; k += kChunk<T>) {
+      std::int64_t depth = Least(kChunk<T>, task_.depth - k);
+      PackX(x, block.row, block.rows, k, depth, temporary, packed_x);
+      Strided<T> rows = {weight.At(block.column, k), weight.row_stride, weight.column_stride};
+      if (packs_weight) {
+        PackRows(rows, block.columns, depth, packed_weight, kWeightStride);
+        rows = {packed_weight, kWeightStride, 1};
+        depth = WholeSteps<T>(depth);
+      }
+      for (std::int64_t j = 0; j < block.columns; j += TileColumns(block.rows)) {
+        const TileWeight<T> tile = {rows.At(j, 0), rows.row_stride, block.columns - j};
+        if (block.rows <= kMaxWideTileRows) {
+          AddColumns<8, false>(packed_x, block.rows, tile, depth, sums + j, sums_stride);
+        } else {
+          AddColumns<4, false>(packed_x, block.rows, tile, depth, sums + j, sums_stride);
+        }
+      }
+    }
+    Write(offsets, block, sums, sums_stride);
+  }
+
+  /// Whether rows of the weight are read so often that an aligned copy, in whole steps, pays.
+  bool IsWorthAligning(const Strided<T>& weight, std::int64_t rows) const {
+    constexpr std::int64_t kAlignment = 64;
+    const auto bytes = weight.row_stride * static_cast<std::int64_t>(sizeof(T));
+    const bool aligned = reinterpret_cast<std::uintptr_t>(weight.data) % kAlignment == 0 &&
+                         bytes % kAlignment == 0 && task_.depth % Arithmetic<T>::kStep == 0;
+    return !aligned && rows > 4 * kMaxTileRows;
+  }
+
+  /// Scales the sums, adds the addend and stores the block.
+  void Write(const BatchOffsets& offsets, const OutputBlock& block, Sum* sums,
+             std::int64_t sums_stride) const {
+    const TaskMatrix& addend = task_.operands[ProductTask::kAddend];
+    const TaskMatrix& out = task_.operands[ProductTask::kOut];
+    const auto alpha = static_cast<Sum>(task_.alpha);
+    for (std::int64_t i = 0; i < block.rows; ++i) {
+      Sum* values = sums + i * sums_stride;
+      if (alpha != 1) {
+        for (std::int64_t j = 0; j < block.columns; ++j) values[j] *= alpha;
+      }
+      if (addend.data != nullptr) {
+        const T* row = reinterpret_cast<const T*>(addend.data) + offsets.of[ProductTask::kAddend] +
+                       (block.row + i) * addend.row_stride + block.column * addend.column_stride;
+        AddRow(row, addend.column_stride, block.columns, values);
+      }
+      T* row = reinterpret_cast<T*>(out.data) + offsets.of[ProductTask::kOut] +
+               (block.row + i) * out.row_stride + block.column * out.column_stride;
+      StoreRow(values, block.columns, row, out.column_stride);
+    }
+  }
+
+  void AddRow(const T* row, std::int64_t stride, std::int64_t count, Sum* values) const {
+    const auto beta = static_cast<Sum>(task_.beta);
+    if constexpr (std::is_same_v<T, Sum>) {
+      if (stride == 1) {
+        for (std::int64_t j = 0; j < count; ++j) values[j] += beta * row[j];
+      } else {
+        for (std::int64_t j = 0; j < count; ++j) values[j] += beta * row[j * stride];
+      }
+    } else {
+      constexpr std::int64_t kPart = 64;
+      for (std::int64_t begin = 0; begin < count; begin += kPart) {
+        alignas(64) float part[kPart];
+        const std::int64_t length = Least(kPart, count - begin);
+        Gather<T>(reinterpret_cast<const char*>(row + begin * stride),
+                  stride * static_cast<std::int64_t>(sizeof(T)), length, part);
+        for (std::int64_t j = 0; j < length; ++j) values[begin + j] += beta * part[j];
+      }
+    }
+  }
+
+  static void StoreRow(const Sum* values, std::int64_t count, T* row, std::int64_t stride) {
+    if constexpr (std::is_same_v<T, Sum>) {
+      if (stride == 1) {
+        std::memcpy(row, values, static_cast<std::size_t>(count) * sizeof(T));
+      } else {
+        for (std::int64_t j = 0; j < count; ++j) row[j * stride] = values[j];
+      }
+    } else {
+      Scatter<T>(values, count, reinterpret_cast<char*>(row),
+                 stride * static_cast<std::int64_t>(sizeof(T)));
+    }
+  }
+
+  const ProductTask& task_;
+};
+
+}  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
+
+#endif  // INFINI_OPS_NATIVE_CPU_VECTOR_PRODUCT_H_
