@@ -9,8 +9,10 @@ import jsonschema
 import pytest
 
 import linnet
+from linnet.commands.inspect import LEVELS
 from linnet.commands.main import main
 from linnet.graph import Graph
+from linnet.ir.passes import Legality
 
 GOOD = """module m
 
@@ -191,3 +193,23 @@ def test_emit_calls_modules_of_the_same_package_crate(
     assert "use crate.inner.lift::{up}" in shown
     main_file.write_text(shown)
     assert main(["check", str(main_file)]) == 0
+
+
+def test_passes_run_before_ir_is_shown_or_emitted(
+    source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source.write_text("module m\nfn f(x: f32) -> f32 { return x / 3.0 * 1.0 }")
+    assert main(["emit", "--passes", "exact", str(source)]) == 0
+    assert "return x / 3.0\n" in capsys.readouterr().out
+    assert main(["emit", "--passes", "equivalent", str(source)]) == 0
+    assert "return x * 0.3333333333333333\n" in capsys.readouterr().out
+    assert main(["inspect", "--ir", "--passes", "exact", str(source)]) == 0
+    assert " mul " not in capsys.readouterr().out
+    assert main(["inspect", "--ir", "--passes", "wild", str(source)]) == 2
+    document = source.with_suffix(".json")
+    document.write_text("{}")
+    assert main(["emit", "--passes", "exact", str(document)]) == 2
+
+
+def test_levels_of_passes_are_those_of_the_rules() -> None:
+    assert list(LEVELS) == [level.name.lower() for level in Legality]

@@ -6,16 +6,21 @@ import json
 import random
 from typing import Any
 
+import numpy as np
+
 from linnet.check import CheckedProgram, check_text
 from linnet.check.definitions import BlockDef
+from linnet.check.types import FLOATS
 from linnet.graph.binding import entries, graph_for
 from linnet.graph.bound import BindingError
 from linnet.graph.model import Graph
-from linnet.ir import lower
+from linnet.ir import IRModule, lower, verify_ir
 from linnet.ir.emit import emit
 from linnet.ir.emit_expressions import operations
 from linnet.ir.json import module_to_json
+from linnet.ir.passes import Legality, optimize
 from linnet.source import render_text
+from linnet_helpers.interpreter import run
 
 
 def there_and_back(text: str) -> tuple[str, str]:
@@ -29,8 +34,17 @@ def there_and_back(text: str) -> tuple[str, str]:
 
 def emitted(program: CheckedProgram) -> str:
     """Source made of the JSON text of a program's IR."""
-    document = module_to_json(lower(program.ensure_valid()), None)
-    return emit(json.loads(json.dumps(document)))
+    return source_of(lower(program.ensure_valid()))
+
+
+def source_of(module: IRModule) -> str:
+    """Source made of the JSON text of IR."""
+    return emit(json.loads(json.dumps(module_to_json(module, None))))
+
+
+def optimized(text: str, legality: Legality) -> str:
+    """The program after all passes, verified after each, as source."""
+    return source_of(optimize(lower(check_text(text).ensure_valid()), legality, verify_ir))
 
 
 def documents_agree(first: dict[str, Any], second: dict[str, Any]) -> None:
@@ -89,14 +103,40 @@ def graphs(program: CheckedProgram, pick: random.Random) -> dict[str, Graph]:
     return found
 
 
+def some_graphs(text: str) -> dict[str, Graph]:
+    """The graphs of all entries at a few sizes."""
+    program = check_text(text)
+    return {
+        f"{name} {seed}": graph
+        for seed in range(4)
+        for name, graph in graphs(program, random.Random(seed)).items()
+    }
+
+
 def graphs_of(text: str) -> dict[str, Any]:
     """Documents of the graphs of all entries, at a few sizes, without places in the source."""
-    program = check_text(text)
-    found = {}
-    for seed in range(4):
-        for name, graph in graphs(program, random.Random(seed)).items():
-            found[f"{name} {seed}"] = without_spans(graph.to_json())
-    return found
+    return {name: without_spans(graph.to_json()) for name, graph in some_graphs(text).items()}
+
+
+def answers(graph: Graph, seed: int) -> list[Any]:
+    """What a graph gives and leaves in its states, for random floats and positions 0."""
+    pick = np.random.default_rng(seed)
+
+    def numbers(shape: tuple[int, ...], dtype: str) -> Any:
+        floats = pick.standard_normal(shape)
+        return floats if dtype in FLOATS else np.zeros(shape)
+
+    # Paths and names are drawn in one order, whatever order the graph has them in.
+    weights = {p.path: p for p in graph.parameters}
+    inputs = {i.name: graph.values[i.value] for i in graph.inputs}
+    states: dict[str, Any] = {}
+    found = run(
+        graph,
+        {name: numbers(inputs[name].shape, inputs[name].dtype) for name in sorted(inputs)},
+        {path: numbers(weights[path].shape, weights[path].dtype) for path in sorted(weights)},
+        states,
+    )
+    return [found, *(states[path] for path in sorted(states))]
 
 
 def without_spans(found: Any) -> Any:

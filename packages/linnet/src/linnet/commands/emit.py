@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from linnet.commands.console import CommandError, fail, load, show_diagnostics
-from linnet.ir import lower
+from linnet.commands.inspect import add_passes, lowered
 from linnet.ir.emit import emit
 from linnet.ir.json import module_to_json
 from linnet.source import LinnetError
@@ -19,6 +19,7 @@ def add_emit(commands: Any) -> None:
     """Adds the command."""
     command = commands.add_parser("emit", help="print source made of a module's IR")
     command.add_argument("file", metavar="FILE", help="a source, or JSON of `linnet inspect --ir`")
+    add_passes(command)
     command.set_defaults(run=run_emit)
 
 
@@ -26,7 +27,13 @@ def run_emit(options: argparse.Namespace) -> int:
     """Prints the source; 1 if the source has errors, 2 for what is no IR document."""
     path = options.file
     try:
-        document = read_document(path) if path.endswith(".json") else lowered(path)
+        if path.endswith(".json"):
+            if options.passes is not None:
+                return fail("--passes takes a source, since a document is only read as it is")
+            document = read_document(path)
+        else:
+            module = load(path).ensure_valid()
+            document = module_to_json(lowered(module, options.passes), None)
         sys.stdout.write(emit(document))
     except (CommandError, ValueError) as error:
         return fail(f"{path}: {error}" if isinstance(error, ValueError) else str(error))
@@ -34,11 +41,6 @@ def run_emit(options: argparse.Namespace) -> int:
         show_diagnostics(error.diagnostics)
         return 1
     return 0
-
-
-def lowered(path: str) -> dict[str, Any]:
-    """The IR document of a source; LinnetError if it has errors."""
-    return module_to_json(lower(load(path).ensure_valid()), None)
 
 
 def read_document(path: str) -> Any:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from linnet.check.definitions import ModuleScope
 from linnet.commands.console import CommandError, fail, load, print_json, say, show_diagnostics
+
+if TYPE_CHECKING:
+    from linnet.ir import IRModule
+
+# The names of `linnet.ir.passes.Legality`, which other commands need not load.
+LEVELS = ("exact", "ieee", "equivalent", "approximate")
 
 
 def add_inspect(commands: Any) -> None:
@@ -14,8 +21,27 @@ def add_inspect(commands: Any) -> None:
     command.add_argument("file", metavar="FILE")
     command.add_argument("--root", help="the root block, where the module has several")
     command.add_argument("--ir", action="store_true", help="with every function's operations")
+    add_passes(command)
     command.add_argument("--json", action="store_true", help="print the document as JSON")
     command.set_defaults(run=run_inspect)
+
+
+def add_passes(command: argparse.ArgumentParser) -> None:
+    """Adds the option that runs the passes over IR first."""
+    command.add_argument(
+        "--passes",
+        choices=LEVELS,
+        help="IR after all passes, with rules whose results may differ this far",
+    )
+
+
+def lowered(module: ModuleScope, passes: str | None) -> IRModule:
+    """The IR of a module, after the passes if a level is given."""
+    from linnet.ir import lower
+    from linnet.ir.passes import Legality, optimize
+
+    found = lower(module)
+    return found if passes is None else optimize(found, Legality[passes.upper()])
 
 
 def run_inspect(options: argparse.Namespace) -> int:
@@ -23,7 +49,6 @@ def run_inspect(options: argparse.Namespace) -> int:
     from linnet.check.definitions import BlockDef
     from linnet.graph.binding import find_root
     from linnet.graph.bound import BindingError
-    from linnet.ir import lower
     from linnet.ir.json import interface_to_json, module_to_json
     from linnet.ir.text import text
 
@@ -38,7 +63,7 @@ def run_inspect(options: argparse.Namespace) -> int:
     except (CommandError, BindingError) as error:
         return fail(str(error))
     if options.ir:
-        document = module_to_json(lower(module), root)
+        document = module_to_json(lowered(module, options.passes), root)
     else:
         document = interface_to_json(module, root)
     if options.json:

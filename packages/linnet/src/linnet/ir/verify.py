@@ -1,9 +1,15 @@
-"""Checks that IR is well formed: values made once and before they are read, known kinds."""
+"""Checks that IR is well formed.
+
+Values are made once and before they are read; kinds, attributes and regions are as
+`linnet.ir.kinds` says; elementwise operations have one dtype; loops carry what their regions take
+and give; indices are read inside what declares them.
+"""
 
 from __future__ import annotations
 
-from linnet.ir.kinds import KINDS
-from linnet.ir.model import IRFunction, IRModule, Operation, Region
+from linnet.check.types import BOOL, DType, Scalar, Tensor
+from linnet.ir.kinds import ELEMENTWISE, KINDS
+from linnet.ir.model import IRConstant, IRFunction, IRModule, Operation, Region
 
 # Kinds with nested regions, and how many; None for any number.
 REGIONS = {
@@ -17,42 +23,50 @@ REGIONS = {
 }
 # Kinds that may have other than one result.
 MANY_RESULTS = ("static_for", "while", "scan", "call", "state_write")
+# Elementwise kinds whose operands and result may differ in dtype.
+MIXED = ("cast", "compare", "select", "adopt")
 
 
 def verify_ir(module: IRModule) -> None:
     """Raises ValueError naming the first function and operation that is malformed."""
     for function in module.functions.values():
         _Verifier(function).run()
+    for constant in module.constants.values():
+        _Verifier(constant).region(constant.body, "value")
 
 
 class _Verifier:
-    def __init__(self, function: IRFunction) -> None:
-        self.function = function
+    def __init__(self, owner: IRFunction | IRConstant) -> None:
+        self.owner = owner
+        self.types = owner.types
         self.made: set[int] = set()
         self.hidden: set[int] = set()
+        self.indices: set[int] = set()
 
     def fail(self, message: str) -> None:
-        raise ValueError(f"IR of {self.function.identity}: {message}")
+        raise ValueError(f"IR of {self.owner.definition.identity}: {message}")
 
     def make(self, number: int, what: str) -> None:
-        if not 0 <= number < len(self.function.types):
+        if not 0 <= number < len(self.types):
             self.fail(f"{what} makes the value {number}, which has no type")
         if number in self.made or number in self.hidden:
             self.fail(f"{what} makes the value {number} again")
         self.made.add(number)
 
     def run(self) -> None:
-        if self.function.instance is not None:
-            self.make(self.function.instance, "the instance")
-        for param in self.function.params:
+        function = self.owner
+        assert isinstance(function, IRFunction)
+        if function.instance is not None:
+            self.make(function.instance, "the instance")
+        for param in function.params:
             self.make(param.value, f"parameter {param.name}")
-        for param in self.function.params:
+        for param in function.params:
             if param.default is not None:
                 self.region(param.default, f"default of {param.name}")
-        self.region(self.function.body, "body")
-        if self.function.gradient is not None:
-            gradient = self.function.gradient
-            extra = gradient.params[len(self.function.params) :]
+        self.region(function.body, "body")
+        if function.gradient is not None:
+            gradient = function.gradient
+            extra = gradient.params[len(function.params) :]
             inner = Region(extra, gradient.operations, gradient.results)
             self.region(inner, "gradient")
 
@@ -85,7 +99,51 @@ class _Verifier:
         for number in operation.operands:
             if number not in self.made:
                 self.fail(f"{kind} reads the value {number} before it is made")
+        self.check_types(operation)
+        declared = {axis.number for axis in operation.attributes.get("indices", ())}
+        if kind == "element":
+            read = {part[1] for part in operation.attributes["parts"] if part[0] == "index"}
+            for number in read - self.indices:
+                self.fail(f"{kind} reads the index {number} outside what declares it")
+        self.indices |= declared
         for region in operation.regions:
             self.region(region, kind)
+        self.indices -= declared
         for number in operation.results:
             self.make(number, kind)
+
+    def check_types(self, operation: Operation) -> None:
+        """Dtypes of elementwise operations, conditions, and what loops carry."""
+        kind, operands = operation.kind, operation.operands
+        if kind in ELEMENTWISE and kind not in MIXED:
+            dtypes = {d for n in (*operands, *operation.results) if (d := self.dtype(n))}
+            if len(dtypes) > 1:
+                self.fail(f"{kind} has the dtypes {', '.join(sorted(map(str, dtypes)))}")
+        if kind == "if" and self.types[operands[0]] != BOOL:
+            self.fail(f"{kind} chooses by {self.types[operands[0]]}")
+        if kind in ("static_for", "while", "scan"):
+            self.check_loop(operation)
+        for region in operation.regions if kind in ("if", "match") else ():
+            if len(region.results) != 1:
+                self.fail(f"an arm of {kind} has {len(region.results)} results")
+
+    def check_loop(self, operation: Operation) -> None:
+        """A loop's regions take and give what it carries."""
+        kind, attributes = operation.kind, operation.attributes
+        array = kind == "static_for" and attributes["start"] is None
+        carried = len(operation.operands) - array
+        first = 0 if kind == "while" else 1
+        yields = attributes["yields"] if kind == "scan" else 0
+        for region in operation.regions:
+            if len(region.params) != carried + first:
+                self.fail(f"a region of {kind} takes {len(region.params)} of {carried} values")
+        if kind == "while" and len(operation.regions[0].results) != 1:
+            self.fail("the condition of while is one value")
+        for count in (len(operation.regions[-1].results), len(operation.results)):
+            if count != carried + yields:
+                self.fail(f"{kind} carries {carried} values and gives {count}")
+
+    def dtype(self, number: int) -> DType | None:
+        """The dtype of a scalar or tensor; None for literals."""
+        t = self.types[number]
+        return t.dtype if isinstance(t, (Scalar, Tensor)) else None
