@@ -102,6 +102,13 @@ template <typename T>
 void FindRows(const Group& group, const Heads& heads, std::int64_t size, std::int64_t begin,
               KeyBits seen, const T* zero, T* buffer, const T** rows) {
   const bool plain = IsPlain(heads, size);
+  if (plain && group.task.pages.rows.data == nullptr) {
+    const T* first = KeyAt<T>(group, heads, begin);
+    for (std::int64_t i = 0; i < kKeyBlock; ++i) {
+      rows[i] = seen >> i & 1 ? first + i * heads.token : zero;
+    }
+    return;
+  }
   for (std::int64_t i = 0; i < kKeyBlock; ++i) {
     if (!(seen >> i & 1)) {
       rows[i] = zero;

@@ -33,15 +33,41 @@ struct Partial {
   }
 };
 
-/// Writes the products of `kRows` rows `x` with a block of keys.
+/// Writes the products of `kRows` rows `x`, filled up with zeros to whole steps, with a block of
+/// keys. What lies at the same place of the rows `ahead` is wanted next.
 template <typename T, int kRows>
-void ScoreRows(const T* const* x, const T* const* keys, std::int64_t size, float* scores) {
+void ScoreRows(const OperandOf<T>* x, std::int64_t x_stride, const T* const* keys,
+               const T* const* ahead, std::int64_t size, float* scores) {
+  using A = Arithmetic<T>;
   constexpr int kColumns = kRows >= 4 ? 4 : 8;
   for (std::int64_t key = 0; key < kKeyBlock; key += kColumns) {
-    float results[kRows][kColumns];
-    Tile<T, kRows, kColumns>(x, keys + key, size, results);
-    for (int row = 0; row < kRows; ++row) {
-      std::memcpy(scores + row * kKeyBlock + key, results[row], sizeof(results[row]));
+    Floats sums[kRows][kColumns] = {};
+    const auto add = [&](std::int64_t k, const auto& read) {
+      typename A::Vector columns[kColumns];
+#pragma GCC unroll 8
+      for (int j = 0; j < kColumns; ++j) columns[j] = read(keys[key + j] + k);
+#pragma GCC unroll 4
+      for (int i = 0; i < kRows; ++i) {
+        const auto row = Arithmetic<OperandOf<T>>::Read(x + i * x_stride + k);
+#pragma GCC unroll 8
+        for (int j = 0; j < kColumns; ++j) sums[i][j] = A::Add(row, columns[j], sums[i][j]);
+      }
+    };
+    std::int64_t k = 0;
+    for (; k + A::kStep <= size; k += A::kStep) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kColumns; ++j) __builtin_prefetch(ahead[key + j] + k, 0, 2);
+      add(k, [](const T* at) { return A::Read(at); });
+    }
+    if (k < size) add(k, [&](const T* at) { return ReadPart<T>(at, size - k); });
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+      for (int j = 0; j < kColumns; j += 4) {
+        const FourFloats four =
+            SumLanes(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
+        std::memcpy(scores + i * kKeyBlock + key + j, &four, sizeof(four));
+      }
     }
   }
 }
@@ -140,9 +166,11 @@ void VisitRows(std::int64_t rows, Visitor visitor) {
 /// The memory that a chunk works in.
 template <typename T>
 struct StreamBuffers {
-  T* queries;
+  OperandOf<T>* queries;  // rows of whole steps
+  T* query;
   T* zero;
-  T* copies;
+  T* keys;  // copies of those that are not contiguous
+  T* values;
   float* scores;
   float* bias;
   float* row;
@@ -150,9 +178,11 @@ struct StreamBuffers {
 
   StreamBuffers(Carver* carver, const AttentionTask& task, std::int64_t rows) {
     const std::int64_t most = Greatest(task.size, task.value_size);
-    queries = carver->Take<T>(rows * task.size);
+    queries = carver->Take<OperandOf<T>>(rows * WholeSteps<T>(task.size));
+    query = carver->Take<T>(task.size);
     zero = carver->Take<T>(most);
-    copies = carver->Take<T>(kKeyBlock * most);
+    keys = carver->Take<T>(kKeyBlock * task.size);
+    values = carver->Take<T>(kKeyBlock * task.value_size);
     scores = carver->Take<float>(rows * kKeyBlock);
     bias = carver->Take<float>(rows * kKeyBlock);
     row = carver->Take<float>(task.value_size);
@@ -169,7 +199,8 @@ void StreamChunk(const Group& group, std::int64_t first, std::int64_t last,
   std::memset(buffers.zero, 0,
               static_cast<std::size_t>(Greatest(task.size, task.value_size)) * sizeof(T));
   std::memset(partial.mixed, 0, static_cast<std::size_t>(rows * task.value_size) * sizeof(float));
-  const T* queries[kStreamRows];
+  const std::int64_t steps = WholeSteps<T>(task.size);
+  std::memset(buffers.queries, 0, static_cast<std::size_t>(rows * steps) * sizeof(OperandOf<T>));
   float* bias =
       task.mask.data != nullptr && task.mask.dtype != rt::DataType::kBool ? buffers.bias : nullptr;
   if (bias != nullptr) {
@@ -179,8 +210,14 @@ void StreamChunk(const Group& group, std::int64_t first, std::int64_t last,
     partial.states[row] = {};
     const T* query = TokenAt<T>(task.query, group.sequence.query_batch, group.HeadOf(row),
                                 group.sequence.query_begin + group.QueryOf(row));
-    ReadToken(task.query, query, task.size, buffers.queries + row * task.size);
-    queries[row] = buffers.queries + row * task.size;
+    ReadToken(task.query, query, task.size, buffers.query);
+    for (std::int64_t d = 0; d < task.size; ++d) {
+      if constexpr (std::is_same_v<OperandOf<T>, T>) {
+        buffers.queries[row * steps + d] = buffers.query[d];
+      } else {
+        buffers.queries[row * steps + d] = Widen(buffers.query[d]);
+      }
+    }
   }
   for (std::int64_t begin = first; begin < last; begin += kKeyBlock) {
     const KeyBits inside = BitsBetween(0, last - begin);
@@ -191,10 +228,13 @@ void StreamChunk(const Group& group, std::int64_t first, std::int64_t last,
       any |= seen[row];
     }
     if (any == 0) continue;
-    const T* found[kKeyBlock];
-    FindRows(group, task.key, task.size, begin, any, buffers.zero, buffers.copies, found);
+    const T* keys[kKeyBlock];
+    const T* values[kKeyBlock];
+    FindRows(group, task.key, task.size, begin, any, buffers.zero, buffers.keys, keys);
+    FindRows(group, task.value, task.value_size, begin, any, buffers.zero, buffers.values, values);
     VisitRows(rows, [&]<int kRows>(std::int64_t row, std::integral_constant<int, kRows>) {
-      ScoreRows<T, kRows>(queries + row, found, task.size, buffers.scores + row * kKeyBlock);
+      ScoreRows<T, kRows>(buffers.queries + row * steps, steps, keys, values, task.size,
+                          buffers.scores + row * kKeyBlock);
     });
     float factors[kStreamRows];
     constexpr std::int64_t kSteps = kKeyBlock / PanelOf<T>::kDepth;
@@ -205,9 +245,8 @@ void StreamChunk(const Group& group, std::int64_t first, std::int64_t last,
                  partial.states + row);
       PackLeft<T>(scores, kKeyBlock, buffers.powers + row * kSteps);
     }
-    FindRows(group, task.value, task.value_size, begin, any, buffers.zero, buffers.copies, found);
     VisitRows(rows, [&]<int kRows>(std::int64_t row, std::integral_constant<int, kRows>) {
-      MixRows<T, kRows>(buffers.powers + row * kSteps, buffers.scores + row * kKeyBlock, found,
+      MixRows<T, kRows>(buffers.powers + row * kSteps, buffers.scores + row * kKeyBlock, values,
                         task.value_size, factors + row, partial.mixed + row * task.value_size);
     });
   }
