@@ -75,7 +75,7 @@ class Region:
     def _state_conflict(self) -> str | None:
         first, last = self.steps[0], self.steps[-1]
         within = set(self.steps)
-        contents = {state.value: state.path for state in self.graph.states}
+        contents = self.graph.state_paths
         written = set(self._written)
         for step in self.graph.steps[first : last + 1]:
             if step.index in within:
@@ -118,7 +118,7 @@ class Region:
 
     @cached_property
     def _touched(self) -> frozenset[str]:
-        contents = {state.value: state.path for state in self.graph.states}
+        contents = self.graph.state_paths
         return frozenset(
             (*self._written, *(contents[n] for n in self._reads if n in contents)),
         )
@@ -161,14 +161,14 @@ class Region:
     def parameters(self) -> tuple[str, ...]:
         """Paths of the parameters and buffers that it reads, in order of first use."""
         self._check()
-        paths = {p.value: p.path for p in self.graph.parameters}
+        paths = self.graph.parameter_paths
         return tuple(paths[n] for n in self._reads if n in paths)
 
     @cached_property
     def states_read(self) -> tuple[str, ...]:
         """Paths of the states whose content before the entry it reads, in order of first use."""
         self._check()
-        paths = {s.value: s.path for s in self.graph.states}
+        paths = self.graph.state_paths
         return tuple(paths[n] for n in self._reads if n in paths)
 
     @cached_property

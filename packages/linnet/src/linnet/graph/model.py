@@ -8,6 +8,7 @@ A graph is a flat list of steps over numbered values. Every size is a number, ca
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -260,6 +261,34 @@ class Graph:
             for number in step.reads:
                 found.setdefault(number, []).append(step)
         return {number: tuple(steps) for number, steps in found.items()}
+
+    @cached_property
+    def parameter_paths(self) -> Mapping[int, str]:
+        """Value number -> path of the parameter or buffer."""
+        return {parameter.value: parameter.path for parameter in self.parameters}
+
+    @cached_property
+    def state_paths(self) -> Mapping[int, str]:
+        """Number of a state's content before the entry -> path of the state."""
+        return {state.value: state.path for state in self.states}
+
+    @cached_property
+    def last_writes(self) -> Mapping[str, Step]:
+        """Path of a state -> the last step that writes it."""
+        return {s.attributes["state"]: s for s in self.steps if s.kind == "state_write"}
+
+    @cached_property
+    def writes(self) -> Mapping[str, int]:
+        """Path of a state -> how many steps write it."""
+        return Counter(s.attributes["state"] for s in self.steps if s.kind == "state_write")
+
+    @cached_property
+    def calls_by_start(self) -> Mapping[int, tuple[Call, ...]]:
+        """Position of a step -> the calls that start there, outer ones first."""
+        found: dict[int, list[Call]] = {}
+        for call in self.calls:
+            found.setdefault(call.start, []).append(call)
+        return {start: tuple(calls) for start, calls in found.items()}
 
     def to_json(self) -> dict[str, Any]:
         """The graph as plain dictionaries and lists, as docs/linnet/graph-format.md says."""

@@ -78,8 +78,8 @@ class _Emitter:
         self.portion = portion
         self.division = division
         self.numerics = numerics
-        self.paths = {p.value: p.path for p in graph.parameters}
-        self.states = {s.value: s.path for s in graph.states}
+        self.paths = graph.parameter_paths
+        self.states = graph.state_paths
         self.made = {n: u.stage for u in division.units for n in u.results}
         #: Literals that some line needs as a tensor. `shared` are those that `constants` hands on.
         self.literals: dict[int, None] = {}

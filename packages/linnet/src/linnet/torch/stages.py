@@ -73,11 +73,10 @@ def divide(
     `fold_weights=False`, for training, leaves arithmetic on weights in `main`.
     """
     steps = [graph.steps[n] for n in portion.steps]
-    last_writes = {s.attributes["state"]: s for s in graph.steps if s.kind == "state_write"}
     written = tuple(
         (s.attributes["state"], s.operands[0])
         for s in steps
-        if s.kind == "state_write" and last_writes[s.attributes["state"]] is s
+        if s.kind == "state_write" and graph.last_writes[s.attributes["state"]] is s
     )
     units = _with_calls(graph, portion, steps, written, numerics)
     if joins is not None:
@@ -101,7 +100,8 @@ def _with_calls(
     own = set(portion.steps)
     outside = {*portion.outputs, *(number for _, number in written)}
     covered: dict[int, Call] = {}
-    for call in graph.calls:
+    starting = (graph.calls_by_start.get(n, ()) for n in sorted(own))
+    for call in (call for calls in starting for call in calls):
         inside = range(call.start, call.stop)
         if not inside or not own.issuperset(inside) or any(n in covered for n in inside):
             continue
@@ -127,15 +127,15 @@ def _joined(graph: Graph, units: list[Unit], joins: Joins) -> list[Unit]:
     """Products of one input with several weights, as one product where the weights can lie side
     by side.
     """
-    paths = {p.value: p.path for p in graph.parameters if p.kind == "param"}
     groups: dict[int, list[int]] = {}
     for position, unit in enumerate(units):
         call = unit.call
         if call is None or call.callee != "std.nn.linear::linear":
             continue
         x, w = call.argument("x"), call.argument("weight")
-        plain = call.argument("bias") is None and isinstance(x, int) and w in paths
-        if plain and isinstance(x, int) and graph.values[x].origin in ("input", "step"):
+        if call.argument("bias") is not None or not isinstance(w, int) or not isinstance(x, int):
+            continue
+        if graph.values[w].origin == "parameter" and graph.values[x].origin in ("input", "step"):
             groups.setdefault(x, []).append(position)
     joined: dict[int, Unit | None] = {}
     for x, group in groups.items():
@@ -143,7 +143,7 @@ def _joined(graph: Graph, units: list[Unit], joins: Joins) -> list[Unit]:
         weights = [w for call in calls if isinstance(w := call.argument("weight"), int)]
         if len(group) < 2 or len(set(weights)) < len(weights):
             continue
-        if not joins([paths[w] for w in weights]):
+        if not joins([graph.parameter_paths[w] for w in weights]):
             continue
         results = tuple(number for n in group for number in units[n].results)
         span = units[group[0]].span
@@ -156,16 +156,23 @@ def _joined(graph: Graph, units: list[Unit], joins: Joins) -> list[Unit]:
     ]
 
 
+#: The stage that can first read a value of an origin; `main` for others.
+_ORIGINS: dict[str, Stage] = {
+    "constant": "constants",
+    "parameter": "prepare",
+    "buffer": "prepare",
+}
+
+
 def _staged(graph: Graph, units: Sequence[Unit], fold_weights: bool) -> list[Unit]:
     stages: dict[int, Stage] = {}
-    for value in graph.values:
-        if value.origin == "constant":
-            stages[value.number] = "constants"
-        elif value.origin in ("parameter", "buffer"):
-            stages[value.number] = "prepare"
+
+    def stage_of(number: int) -> Stage:
+        return stages.get(number) or _ORIGINS.get(graph.values[number].origin, "main")
+
     staged = []
     for unit in units:
-        read = {stages.get(number, "main") for number in unit.reads}
+        read = {stage_of(number) for number in unit.reads}
         stage: Stage = "main"
         if read <= {"constants"}:
             stage = "constants"

@@ -228,6 +228,14 @@ def test_a_step_that_may_fail_puts_written_states_back() -> None:
     assert torch.equal(model.tensor("slots"), before)
 
 
+def test_a_recorded_region_that_writes_a_state_is_timed_on_a_copy() -> None:
+    model = model_of(placing())
+    given = [torch.ones(1), torch.tensor([0])]
+    plan = model.plan_for("step", given, backends=[Placer()])
+    assert [r.reason for r in plan.refusals if "failed" in r.reason] == []
+    assert not model.tensor("slots").any()
+
+
 def refused(make: Any) -> str:
     builder = GraphBuilder(entry="step")
     graph = make(builder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor
@@ -30,7 +30,7 @@ from linnet.torch.planned.proposals import (
     describe_failure,
     propose,
 )
-from linnet.torch.planned.recording import execute_into, make_recorder
+from linnet.torch.planned.recording import execute_into, make_recorder, state_results
 from linnet.torch.planned.select import Choice, exact, greedy
 from linnet.torch.planned.target import target_for
 from linnet.torch.runner import Runner
@@ -80,8 +80,11 @@ class _Planner:
         self.options = options
         self.target: Target = target_for(model.device)
         self.refusals: list[Refusal] = []
-        # Timing works on copies of the states, so that planning changes none.
-        self.states = {s.path: model.tensor(s.path).clone() for s in graph.states}
+
+    @cached_property
+    def states(self) -> dict[str, Tensor]:
+        """Copies of the states: timing works on them, so that planning changes none."""
+        return {s.path: self.model.tensor(s.path).clone() for s in self.graph.states}
 
     def plan(self, backends: Sequence[Backend], measure: bool) -> Plan:
         proposals, self.refusals = propose(self.graph, backends, self.target)
@@ -186,16 +189,20 @@ class _Planner:
         if isinstance(recorder, str):
             nothing = [None] * len(item.outputs)
             return partial(Engine(self.graph, [item]).execute, item, inputs, nothing, context)
-        values = [self.graph.values[number] for number in item.outputs]
+        written = state_results(self.graph, [item])
         outputs = [
-            torch.empty(value.shape, dtype=torch_dtype(value.dtype), device=self.model.device)
-            for value in values
+            context.parameters[written[number]] if number in written else self.empty(number)
+            for number in item.outputs
         ]
         with recorder.recording():
             execute_into(item, inputs, outputs, context)
         replay = recorder.finish()
         # The memory must live as long as the replay.
         return partial(_replay, replay, (inputs, outputs))
+
+    def empty(self, number: int) -> Tensor:
+        value = self.graph.values[number]
+        return torch.empty(value.shape, dtype=torch_dtype(value.dtype), device=self.model.device)
 
     def context(self, items: Sequence[RegionItem]) -> PlanContext:
         """A context on copies of the states, its executables prepared."""

@@ -129,7 +129,8 @@ def _dtype_problem(graph: Graph, region: Region, capabilities: Capabilities) -> 
     if capabilities.dtypes is None:
         return None
     dtypes = {graph.values[n].dtype for n in (*region.inputs, *region.outputs)}
-    dtypes |= {p.dtype for p in graph.parameters if p.path in region.parameters}
+    read = {n for step in region.steps for n in graph.steps[step].reads}
+    dtypes |= {graph.values[n].dtype for n in read.intersection(graph.parameter_paths)}
     others = sorted(dtypes - capabilities.dtypes)
     return f"it does not take {', '.join(others)}" if others else None
 
@@ -137,14 +138,10 @@ def _dtype_problem(graph: Graph, region: Region, capabilities: Capabilities) -> 
 def state_problem(graph: Graph, region: Region) -> str | None:
     """Why a region must not write the states that it writes in place, or None."""
     for path in region.states_written:
-        writes = [
-            s.index
-            for s in graph.steps
-            if s.kind == "state_write" and s.attributes["state"] == path
-        ]
-        if len(writes) > 1:
-            return f"the state {path} is written {len(writes)} times, and the region holds only one"
-        content = next(s.value for s in graph.states if s.path == path)
+        times = graph.writes[path]
+        if times > 1:
+            return f"the state {path} is written {times} times, and the region holds only one"
+        content = next(n for n, one in graph.state_paths.items() if one == path)
         own = set(region.steps)
         late = _after(graph.readers.get(content, ()), region.start, own)
         if late is not None or content in graph.results:

@@ -109,7 +109,7 @@ class _Attempt:
         recorded = [item for n, item in enumerate(self.items) if n not in reasons]
         #: The values that a replay reads or writes.
         self.touched = {n for item in recorded for n in (*item.inputs, *item.outputs)}
-        self.states = _state_results(self.graph, recorded)
+        self.states = state_results(self.graph, recorded)
         #: View value -> the value in whose memory it lies.
         self.roots: dict[int, int] = {}
         #: The values that depend on literals alone.
@@ -282,7 +282,7 @@ def execute_into(
         raise ValueError("execute did not return the outputs that it was given to write to")
 
 
-def _state_results(graph: Graph, recorded: Sequence[Item]) -> dict[int, str]:
+def state_results(graph: Graph, recorded: Sequence[Item]) -> dict[int, str]:
     """Value -> state, for the values that recorded regions write to a state: they lie in it."""
     found: dict[int, str] = {}
     for item in recorded:
