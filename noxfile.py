@@ -107,6 +107,13 @@ def sanitize(session: nox.Session) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """Runs every campaign of random cases and prints what they met; `--share 0.05` runs a part,
+    `--only prover` one of them."""
+    work(session, "test")
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Checks format, types, spelling and the repository's own rules; `--all` runs clang-tidy on
     every C++ file instead of the changed ones."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from linnet_helpers.layouts import assert_invariants, shaken
+from linnet_helpers.fuzzing.layouts import assert_invariants, shaken
 from linnet_helpers.programs import EXAMPLES, LIBRARY, all_programs
 
 from linnet.format import format_source, format_text
