@@ -14,7 +14,19 @@ from .cpp_types import (
 from .declaration import Attribute, Operator, Tensor, camel_case
 from .implementations import Implementation
 from .model import Build
-from .shapes import Any, Concat, Item, Literal, Reduce, Replace, Shape, Size, Slice, Value
+from .shapes import (
+    Any,
+    Concat,
+    Item,
+    Literal,
+    Product,
+    Reduce,
+    Replace,
+    Shape,
+    Size,
+    Slice,
+    Value,
+)
 from .text import generated_from, indent, quote
 
 _TEMPLATE = """\
@@ -347,6 +359,8 @@ def _append(shape: Shape, target: str, operator: Operator) -> str:
             )
         case Replace(tensor, dim, item):
             return f"internal::AppendReplaced({tensor}, {dim}, {_size(item, operator)}, &{target});"
+        case Product(left, right, addend):
+            return _append_product(where, left, right, addend, target, operator)
     lines: list[str] = []
     for item in shape.items:
         if isinstance(item, Slice):
@@ -355,6 +369,20 @@ def _append(shape: Shape, target: str, operator: Operator) -> str:
         else:
             lines.append(f"{target}.Append({_size(item, operator)});")
     return "\n".join(lines)
+
+
+def _append_product(
+    where: str, left: str, right: str, addend: str | None, target: str, operator: Operator
+) -> str:
+    by_name = {tensor.name: tensor for tensor in operator.inputs}
+    factors = f"{_view(by_name[left])}, {_view(by_name[right])}"
+    if addend is None:
+        view = "{}"
+    elif by_name[addend].optional:
+        view = f"{addend} ? {_view(by_name[addend])} : internal::NamedView{{}}"
+    else:
+        view = _view(by_name[addend])
+    return f"internal::AppendProduct({where}, {factors}, {view}, &{target});"
 
 
 def _size(item: Item, operator: Operator) -> str:

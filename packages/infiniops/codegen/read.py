@@ -421,7 +421,7 @@ def _cases(
 
 def _check_indices(value: Value, shape: Shape, inputs: list[Tensor] | tuple[Tensor, ...]) -> None:
     for tensor in inputs:
-        if tensor.optional and tensor.name in shape.names:
+        if tensor.optional and tensor.name in shape.names and tensor.name != shape.fitting:
             raise value.error(f"`{tensor.name}` is optional, so no shape can follow from it")
         rank = len(tensor.shape.items) if tensor.shape else tensor.least_rank
         if shape.least_rank_of(tensor.name) > rank:

@@ -8,6 +8,8 @@ The text is a Python expression of one of these forms, where NAME is an argument
                                         DIMS names; with size 1 there where KEEPDIM is true
     concat(NAME, DIM)                   the tensors of a list one after another along DIM
     replace(NAME, DIM, ITEM)            a tensor's shape with ITEM as the size of DIM
+    matmul(NAME, NAME)                  the shape of a matrix product, as torch.matmul has it
+    matmul(NAME, NAME, ADDEND)          the same; ADDEND, if it is there, broadcasts to it
     [ITEM, ITEM, ...]                   one ITEM per dimension:
         3                                 that size
         _                                 any size
@@ -91,6 +93,15 @@ class Replace:
 
 
 @dataclass(frozen=True)
+class Product:
+    """`matmul(left, right)` or `matmul(left, right, addend)`."""
+
+    left: str
+    right: str
+    addend: str | None
+
+
+@dataclass(frozen=True)
 class Shape:
     """A shape rule: its text, and the tensors to broadcast, a function, or one item per
     dimension.
@@ -99,7 +110,7 @@ class Shape:
     text: str
     broadcast: tuple[str, ...] = ()
     items: tuple[Item, ...] = ()
-    function: Reduce | Concat | Replace | None = None
+    function: Reduce | Concat | Replace | Product | None = None
 
     @property
     def same_as(self) -> str | None:
@@ -120,8 +131,15 @@ class Shape:
             case Replace(tensor, _, item):
                 whole = (tensor,)
                 items.append(item)
+            case Product(left, right, addend):
+                whole = (left, right) if addend is None else (left, right, addend)
         mentioned = (i.tensor for i in items if isinstance(i, (Size, Slice)))
         return (*self.broadcast, *whole, *mentioned)
+
+    @property
+    def fitting(self) -> str | None:
+        """The tensor that the shape does not follow from but must fit; it may be absent."""
+        return self.function.addend if isinstance(self.function, Product) else None
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -152,6 +170,11 @@ class Shape:
         for item in items:
             if isinstance(item, Size) and item.tensor == tensor:
                 ranks.append(-item.index if item.index < 0 else item.index + 1)
+        if isinstance(self.function, Product) and tensor in (
+            self.function.left,
+            self.function.right,
+        ):
+            ranks.append(1)
         return max(ranks)
 
 
@@ -184,6 +207,16 @@ def parse_shape(text: str) -> Shape:
             keywords=[],
         ):
             return Shape(text, function=Replace(tensor, dim, _item(item, text)))
+        case ast.Call(
+            func=ast.Name(id="matmul"),
+            args=[ast.Name(id=left), ast.Name(id=right), *rest],
+            keywords=[],
+        ):
+            match rest:
+                case []:
+                    return Shape(text, function=Product(left, right, None))
+                case [ast.Name(id=addend)]:
+                    return Shape(text, function=Product(left, right, addend))
         case ast.List():
             return Shape(text, items=tuple(_item(item, text) for item in node.elts))
     raise ValueError(f"`{text}` is not a shape rule")

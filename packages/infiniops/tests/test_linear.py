@@ -24,9 +24,10 @@ def check(x: Any, weight: Any, bias: Any, actual: Any) -> Any:
     bound = torch.nn.functional.linear(*(None if t is None else t.abs() for t in wide))
     inner = x.shape[-1]
     # Each of the products and sums rounds in float32, the result once more in its dtype.
+    info = torch.finfo(x.dtype)
     unit = 2**-53 if x.dtype == torch.float64 else 2**-24
-    allowed = bound * unit * (inner + 2) + expected.abs() * torch.finfo(x.dtype).eps / 2
-    assert ((actual.to(torch.float64) - expected).abs() <= allowed + 1e-30).all()
+    allowed = bound * unit * (inner + 2) + expected.abs() * info.eps / 2
+    assert ((actual.to(torch.float64) - expected).abs() <= allowed + info.tiny * info.eps).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

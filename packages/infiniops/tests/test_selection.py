@@ -169,7 +169,7 @@ def test_the_sweep_passes_with_every_instruction_set() -> None:
     for name in usable_instruction_sets():
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
         folder = Path(__file__).parent
-        tests = [folder / f"test_{name}.py" for name in ("sweep", "linear", "rms_norm")]
+        tests = [folder / f"test_{name}.py" for name in ("sweep", "linear", "matmul", "rms_norm")]
         result = subprocess.run(
             [*command, *tests, "-m", "smoke", "-k", "oracle or batch"],
             env={**os.environ, "INFINI_OPS_CPU_ISA": name},

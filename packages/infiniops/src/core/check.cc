@@ -281,6 +281,48 @@ void AppendConcatenated(const char* op, const char* name, std::span<const Tensor
   AppendReplaced(first, dim, total, result);
 }
 
+void AppendProduct(const char* op, NamedView left, NamedView right, NamedView addend,
+                   Sizes* result) {
+  const auto a = left.view->shape();
+  const auto b = right.view->shape();
+  const std::size_t inner = b.size() > 1 ? b.size() - 2 : 0;
+  if (a.back() != b[inner]) {
+    Throw(ErrorCode::kInvalidArgument, op, left.view->device(),
+          Quoted(right.name) + " has shape " + ShapeText(b) + "; expected " +
+              std::to_string(a.back()) + " in its " + (b.size() > 1 ? "second last" : "only") +
+              " dimension, as the last of " + Quoted(left.name) + " of shape " + ShapeText(a));
+  }
+  const std::size_t a_batch = a.size() > 1 ? a.size() - 2 : 0;
+  const std::size_t b_batch = b.size() > 1 ? b.size() - 2 : 0;
+  const std::size_t batch = std::max(a_batch, b_batch);
+  for (std::size_t dim = 0; dim < batch; ++dim) {
+    const std::int64_t own = dim + a_batch < batch ? 1 : a[dim + a_batch - batch];
+    const std::int64_t other = dim + b_batch < batch ? 1 : b[dim + b_batch - batch];
+    if (own != other && own != 1 && other != 1) {
+      Throw(ErrorCode::kInvalidArgument, op, left.view->device(),
+            "the leading dimensions of " + Quoted(left.name) + " of shape " + ShapeText(a) +
+                " and " + Quoted(right.name) + " of shape " + ShapeText(b) +
+                " do not broadcast: " + std::to_string(own) + " and " + std::to_string(other));
+    }
+    result->Append(own == 1 ? other : own);
+  }
+  if (a.size() > 1) result->Append(a[a.size() - 2]);
+  if (b.size() > 1) result->Append(b.back());
+  if (addend.view == nullptr) return;
+  const auto c = addend.view->shape();
+  const auto whole = result->span();
+  bool fits = c.size() <= whole.size();
+  for (std::size_t dim = 0; fits && dim < c.size(); ++dim) {
+    fits = c[dim] == 1 || c[dim] == whole[whole.size() - c.size() + dim];
+  }
+  if (!fits) {
+    Throw(ErrorCode::kInvalidArgument, op, addend.view->device(),
+          Quoted(addend.name) + " has shape " + ShapeText(c) +
+              "; expected one that broadcasts to " + ShapeText(whole) +
+              ", the shape of the product");
+  }
+}
+
 void AppendReplaced(const TensorView& view, std::int64_t dim, std::int64_t size, Sizes* result) {
   const int along = WrapDim(dim, view.rank());
   for (int k = 0; k < view.rank(); ++k) result->Append(k == along ? size : view.size(k));

@@ -19,8 +19,8 @@ namespace infini::ops::internal {
 
 /// A tensor argument and its name.
 struct NamedView {
-  const char* name;
-  const TensorView* view;
+  const char* name = nullptr;
+  const TensorView* view = nullptr;
 };
 
 /// Sizes of a shape that is being put together; -1 stands for any size.
@@ -231,6 +231,12 @@ void AppendConcatenated(const char* op, const char* name, std::span<const Tensor
 
 /// Appends the shape of `view` with `size` in dimension `dim`.
 void AppendReplaced(const TensorView& view, std::int64_t dim, std::int64_t size, Sizes* result);
+
+/// Appends the shape of the matrix product of `left` and `right`: the last two dimensions are
+/// matrices, those before them broadcast, and a tensor of one dimension is a row on the left or a
+/// column on the right that the result lacks. `addend`, if it has a view, must broadcast to that.
+void AppendProduct(const char* op, NamedView left, NamedView right, NamedView addend,
+                   Sizes* result);
 
 /// `size(index) / divisor`, which must leave no rest.
 std::int64_t PartOf(const char* op, NamedView argument, int index, std::int64_t divisor);

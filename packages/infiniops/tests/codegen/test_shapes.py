@@ -32,6 +32,8 @@ def test_rules_give_shapes(text: Any, result: Any) -> None:
         ("concat(xs, dim)", ("xs",), ("dim",)),
         ("replace(x, dim, w.shape[0])", ("x", "w"), ("dim",)),
         ("replace(x, dim, count)", ("x",), ("dim", "count")),
+        ("matmul(x, w)", ("x", "w"), ()),
+        ("matmul(x, w, row)", ("x", "w", "row"), ()),
     ],
 )
 def test_functions_tell_what_they_follow_from(text: Any, names: Any, attributes: Any) -> None:
@@ -63,3 +65,12 @@ def test_other_text_is_refused(text: Any, message: Any) -> None:
     with pytest.raises(ValueError) as error:
         parse_shape(text)
     assert str(error.value) == message
+
+
+def test_an_addend_fits_a_product_but_does_not_make_its_shape() -> None:
+    assert parse_shape("matmul(x, w)").fitting is None
+    assert parse_shape("matmul(x, w, row)").fitting == "row"
+    with pytest.raises(ValueError, match=r"`matmul\(x\)` is not a shape rule"):
+        parse_shape("matmul(x)")
+    with pytest.raises(ValueError, match=r"`matmul\(x, w, 3\)` is not a shape rule"):
+        parse_shape("matmul(x, w, 3)")

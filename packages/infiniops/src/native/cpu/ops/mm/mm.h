@@ -1,0 +1,22 @@
+// mm for the CPU: see src/base/mm.yaml.
+#ifndef INFINI_OPS_NATIVE_CPU_OPS_MM_H_
+#define INFINI_OPS_NATIVE_CPU_OPS_MM_H_
+
+#include "infini/ops/base/mm.h"
+#include "native/cpu/shared/product.h"
+
+namespace infini::ops {
+
+template <>
+struct Operator<Mm, Device::Type::kCpu, 0> {
+  static constexpr char kName[] = "native";
+
+  static void Call(const Context& context, const TensorView& input, const TensorView& mat2,
+                   const TensorView& out) {
+    cpu::LaunchProduct(Mm::kOperator, context, input, mat2, std::nullopt, {}, out);
+  }
+};
+
+}  // namespace infini::ops
+
+#endif  // INFINI_OPS_NATIVE_CPU_OPS_MM_H_
