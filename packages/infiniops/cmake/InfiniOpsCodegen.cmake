@@ -9,7 +9,7 @@ macro(infini_ops_generate)
   set(INFINI_OPS_GENERATED_DIR ${PROJECT_BINARY_DIR}/generated)
   set(codegen_arguments --root ${PROJECT_SOURCE_DIR} --output ${INFINI_OPS_GENERATED_DIR}
     --version ${PROJECT_VERSION} --rt-abi-version ${INFINI_RT_ABI_VERSION}
-    --architecture ${CMAKE_SYSTEM_PROCESSOR} --ops=${INFINI_OPS_OPS})
+    --architecture ${CMAKE_SYSTEM_PROCESSOR})
   foreach(backend CPU SIM ${INFINI_OPS_GPU_BACKENDS})
     if(WITH_${backend})
       string(TOLOWER ${backend} lower)
@@ -27,6 +27,8 @@ macro(infini_ops_generate)
   endif()
   execute_process(COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
       ${Python_EXECUTABLE} -m codegen ${codegen_arguments}
+      # Quoted, since a semicolon in them is theirs.
+      "--ops=${INFINI_OPS_OPS}" "--torch-ops=${INFINI_OPS_TORCH_OPS}"
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
     OUTPUT_VARIABLE codegen_output ERROR_VARIABLE codegen_error RESULT_VARIABLE codegen_failed
     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
@@ -41,12 +43,9 @@ macro(infini_ops_generate)
   list(TRANSFORM INFINI_OPS_GENERATOR_INPUTS PREPEND ${PROJECT_SOURCE_DIR}/)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
     ${INFINI_OPS_GENERATOR_INPUTS} ${PROJECT_SOURCE_DIR}/src/base ${PROJECT_SOURCE_DIR}/src/native/cpu/ops)
-  if(EXISTS ${PROJECT_SOURCE_DIR}/ops.json)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ops.json)
-  endif()
-  if(INFINI_OPS_OPS MATCHES "\\.json$")
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${INFINI_OPS_OPS})
-  endif()
+  # An ops.json that appears or goes changes the time of its folder.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+    ${INFINI_OPS_SELECTION_INPUTS} ${PROJECT_SOURCE_DIR})
 endmacro()
 
 # Compiles the sources of `target` several at a time, save the large kernels: most of the time of a small source goes

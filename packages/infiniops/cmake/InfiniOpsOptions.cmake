@@ -30,6 +30,34 @@ option(INFINI_OPS_BUILD_TESTING "Build the C++ tests." OFF)
 option(INFINI_OPS_WERROR "Treat warnings as errors." OFF)
 set(INFINI_OPS_SANITIZE "" CACHE STRING "Sanitizers: empty, \"address\" (with undefined behaviour) or \"thread\".")
 
+# Stops for an option on the command line that does not exist, as WITH_NVIDA: CMake alone would only mention it at the
+# end. It is known by having no type, since nothing has declared it.
+function(infini_ops_refuse_unknown_options)
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    return()  # the options may be those of the project that includes this one
+  endif()
+  get_cmake_property(names CACHE_VARIABLES)
+  set(known "")
+  set(unknown "")
+  foreach(name ${names})
+    if(NOT name MATCHES "^(WITH|AUTO_DETECT|GENERATE|INFINI_OPS)_")
+      continue()
+    endif()
+    get_property(type CACHE ${name} PROPERTY TYPE)
+    if(type STREQUAL "UNINITIALIZED")
+      list(APPEND unknown ${name})
+    else()
+      list(APPEND known ${name})
+    endif()
+  endforeach()
+  if(unknown)
+    list(JOIN unknown ", " unknown)
+    list(JOIN known ", " known)
+    message(FATAL_ERROR "InfiniOps has no option ${unknown}; the options are ${known}.")
+  endif()
+endfunction()
+infini_ops_refuse_unknown_options()
+
 set(INFINI_OPS_GPU_BACKENDS NVIDIA ILUVATAR HYGON THEAD METAX CAMBRICON MOORE ASCEND)
 
 # Backends that this release has; detection turns on no others.

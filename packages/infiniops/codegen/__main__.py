@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .document import DeclarationError
 from .generate import Options, generate, plan
-from .selection import SelectionError
+from .ops_json import SelectionError
 from .write import write_files
 
 
@@ -23,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--architecture", required=True, help="target machine, as uname -m")
     parser.add_argument("--no-cpp-entries", action="store_true", help="hide the C++ entries")
     parser.add_argument("--ops", default="", help="INFINI_OPS_OPS")
+    parser.add_argument("--torch-ops", default="", help="INFINI_OPS_TORCH_OPS")
     parser.add_argument("--smoke", action="store_true", help="INFINI_OPS_SMOKE_BUILD")
     parsed = parser.parse_args(arguments)
     options = Options(
@@ -34,6 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         cpp_entries=not parsed.no_cpp_entries,
         ops=parsed.ops,
         smoke=parsed.smoke,
+        torch_ops=parsed.torch_ops,
     )
     try:
         build, selection = plan(options)

@@ -32,6 +32,8 @@ def cmake_sources(
     lines.append(_list("INFINI_OPS_GENERATED_LARGE_KERNELS", sorted(large)))
     lines.append(_list("INFINI_OPS_BUILT_OPERATORS", [op.name for op in build.operators]))
     lines.append(_list("INFINI_OPS_GENERATOR_INPUTS", sorted(inputs)))
+    selected = [path.as_posix() for path in build.selection_inputs]
+    lines.append(_list("INFINI_OPS_SELECTION_INPUTS", selected))
     return "\n".join(lines) + "\n"
 
 

@@ -13,12 +13,13 @@ from .implementations import BASELINE_SETS, BF16_SETS, find_implementations
 from .kernel_sources import kernel_sources, large_kernels, shared_sources
 from .model import Build
 from .operators_json import operators_json
+from .ops_json import SelectionError
 from .pages import operator_page, support_matrix
 from .python_binding import binding_sources
 from .python_stub import python_stub
-from .read import read_declarations
+from .read import read_declaration, read_declarations
 from .registry import operators_header, registry_source
-from .selection import Selection, SelectionError, select
+from .selection import Selection, select
 from .sweep import benchmark_json, sweep_json
 
 KERNEL_SETS = {
@@ -41,16 +42,22 @@ class Options:
     cpp_entries: bool
     ops: str
     smoke: bool
+    torch_ops: str = ""
 
 
 def plan(options: Options) -> tuple[Build, Selection]:
     """Read the sources and apply the selection."""
     source = options.root / "src"
     declared = read_declarations(source / "base")
-    selection = select(declared, options.ops, options.smoke, options.root / "ops.json")
-    operators = tuple(operator for operator in declared if operator.name in selection.slots)
+    selection = select(declared, options.root, options.ops, options.smoke, options.torch_ops)
+    added = tuple(read_declaration(path) for path in selection.declarations.values())
+    operators = tuple(
+        operator
+        for operator in sorted((*declared, *added), key=lambda one: one.name)
+        if operator.name in selection.slots
+    )
     families = [device for device in options.devices if device != "sim"]
-    found = find_implementations(source, operators, families)
+    found = find_implementations(source, operators, families, selection.headers)
     kept = tuple(item for item in found if selection.keeps(item))
     for operator in operators:
         present = sorted({item.slot for item in found if item.operator == operator.name})
@@ -70,6 +77,7 @@ def plan(options: Options) -> tuple[Build, Selection]:
             cpp_entries=options.cpp_entries,
             operators=operators,
             implementations=kept,
+            selection_inputs=selection.inputs,
         ),
         selection,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from .document import DeclarationError
 
 GREATEST_SLOT = 31
 LEAST_LINKED_SLOT = 16
+TORCH_SLOT = 8
 
 BASELINE_SETS = ("baseline", "avx2", "avx512", "neon")
 """Instruction sets for which every CPU kernel is compiled (those of the target machine)."""
@@ -24,6 +25,14 @@ _SPECIALIZATION = re.compile(
 _NAME = re.compile(r"kName(?:\[\])?\s*=\s*\"([^\"]*)\"")
 _KERNEL = re.compile(r"INFINI_OPS_CPU_(MATRIX_)?KERNEL\(\s*(\w+)\s*\)")
 _SHARED = re.compile(r"#include \"(native/\w+/shared/\w+\.h)\"")
+
+
+@dataclass(frozen=True)
+class Header:
+    """An implementation header that an `ops.json` names."""
+
+    path: Path
+    backend: str
 
 
 @dataclass(frozen=True)
@@ -58,36 +67,52 @@ class Implementation:
 
     @property
     def stem(self) -> str:
-        """The header's name without suffix, which names its generated sources."""
-        return self.header.stem
+        """What names the generated sources of the header."""
+        standard = self.include.startswith("native/")
+        return self.header.stem if standard else f"{self.operator}-{self.header.stem}"
 
 
 def find_implementations(
-    source: Path, operators: Iterable[Operator], devices: Iterable[str]
+    source: Path,
+    operators: Iterable[Operator],
+    devices: Sequence[str],
+    headers: Mapping[str, Sequence[Header]] | None = None,
 ) -> tuple[Implementation, ...]:
-    """The native implementations of `operators` for `devices`, checked for unique slots."""
+    """The implementations of `operators` for `devices`, checked for unique slots.
+
+    `headers` names those of some operators; of the others, the native ones below `source` are
+    found.
+    """
     found: list[Implementation] = []
+    named = headers or {}
     for operator in operators:
+        for header in named.get(operator.name, ()):
+            found += scan_header(header.path, source, operator, devices, header.backend)
+        if operator.name in named:
+            continue
         for device in sorted(devices):
             folder = source / "native" / device / "ops"
             pattern = re.compile(rf"{operator.name}(_\w+)?")
             own = folder / operator.name
-            headers = sorted(own.glob("*.h")) if own.is_dir() else []
-            for header in headers:
-                if not pattern.fullmatch(header.stem):
+            for path in sorted(own.glob("*.h")) if own.is_dir() else []:
+                if not pattern.fullmatch(path.stem):
                     raise DeclarationError(
-                        f"{header}:1: the name must be {operator.name}.h or "
+                        f"{path}:1: the name must be {operator.name}.h or "
                         f"{operator.name}_<implementation>.h"
                     )
-                found.extend(scan_header(header, source, operator, device))
+                found.extend(scan_header(path, source, operator, [device]))
     check_slots(found)
     return tuple(found)
 
 
 def scan_header(
-    header: Path, source: Path, operator: Operator, device: str, backend: str = "native"
+    header: Path,
+    source: Path,
+    operator: Operator,
+    devices: Sequence[str],
+    backend: str = "native",
 ) -> tuple[Implementation, ...]:
-    """The specializations in `header`."""
+    """The specializations in `header`, each for one of `devices`."""
     text = header.read_text(encoding="utf-8")
     matches = list(_SPECIALIZATION.finditer(text))
     if not matches:
@@ -105,10 +130,10 @@ def scan_header(
             raise DeclarationError(
                 f"{header}:{line}: expected an Operator<{operator.class_name}, ...>, got {match[1]}"
             )
-        if match[2].lower() != device:
-            raise DeclarationError(
-                f"{header}:{line}: expected Device::Type::k{device.capitalize()}, got k{match[2]}"
-            )
+        device = match[2].lower()
+        if device not in devices:
+            expected = " or ".join(f"Device::Type::k{one.capitalize()}" for one in devices)
+            raise DeclarationError(f"{header}:{line}: expected {expected}, got k{match[2]}")
         if name is None or not re.fullmatch(r"[a-z][a-z0-9_]*", name[1]):
             raise DeclarationError(
                 f'{header}:{line}: give the implementation a name: `kName[] = "native"`, in lower '
@@ -128,13 +153,21 @@ def scan_header(
                 slot=slot,
                 name=name[1],
                 header=header,
-                include=header.relative_to(source).as_posix(),
+                include=_include(header, source),
                 backend=backend,
                 kernel_sets=sets,
                 shared=shared,
             )
         )
     return tuple(result)
+
+
+def _include(header: Path, source: Path) -> str:
+    """How a source includes `header`: from `src/`, or from the package; else by its place."""
+    for folder, prefix in ((source, ""), (source.parent, "../")):
+        if header.is_relative_to(folder):
+            return prefix + header.relative_to(folder).as_posix()
+    return header.as_posix()
 
 
 def _kernel_sets(text: str) -> tuple[str, ...]:

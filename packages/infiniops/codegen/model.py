@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from .declaration import Operator
 from .implementations import Implementation, SharedKernel
@@ -20,6 +21,8 @@ class Build:
     cpp_entries: bool
     operators: tuple[Operator, ...]
     implementations: tuple[Implementation, ...]
+    selection_inputs: tuple[Path, ...] = ()
+    """The files that the selection was read from, or leads to."""
 
     @property
     def shared_kernels(self) -> tuple[SharedKernel, ...]:

@@ -1,118 +1,121 @@
-"""Reads which operators and slots to build: `INFINI_OPS_OPS` and `INFINI_OPS_SMOKE_BUILD`."""
+"""Says which operators and implementations are built: INFINI_OPS_OPS and what stands beside it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .declaration import Operator
-from .implementations import GREATEST_SLOT, Implementation
+from .implementations import TORCH_SLOT, Header, Implementation
+from .ops_json import Selected, SelectionError, read_ops_json
 
-
-class SelectionError(Exception):
-    """The selection names something that is not there, or is malformed."""
+OPTION = "INFINI_OPS_OPS"
+TORCH_OPTION = "INFINI_OPS_TORCH_OPS"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What is built: operator -> its slots, or None for all of them."""
+    """What is built."""
 
-    slots: dict[str, frozenset[int] | None]
     origin: str
+    """Who asks for it, for messages."""
+    slots: dict[str, frozenset[int] | None]
+    """Operator -> its slots, or None for all of them."""
+    headers: dict[str, tuple[Header, ...]] = field(default_factory=dict)
+    """Operator -> the headers that take the place of those below `src/`."""
+    declarations: dict[str, Path] = field(default_factory=dict)
+    """Operator that `src/base` does not declare -> its declaration."""
+    torch_operators: frozenset[str] | None = None
+    """Operators whose generated ATen implementation is built; None for all."""
+    file: Path | None = None
+    """The `ops.json` that was read."""
 
     def keeps(self, item: Implementation) -> bool:
         """Whether an implementation of a selected operator is built."""
-        slots = self.slots.get(item.operator)
+        if item.operator in self.headers:
+            return any(header.path == item.header for header in self.headers[item.operator])
+        if (
+            item.slot == TORCH_SLOT
+            and self.torch_operators is not None
+            and item.operator not in self.torch_operators
+        ):
+            return False
+        slots = self.slots[item.operator]
         return slots is None or item.slot in slots
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """The files that the selection was read from, or leads to."""
+        headers = [header.path for named in self.headers.values() for header in named]
+        file = [self.file] if self.file else []
+        return tuple(sorted({*file, *headers, *self.declarations.values()}))
 
 
 def select(
-    operators: Sequence[Operator], ops: str, smoke: bool, implicit: Path | None = None
+    operators: Sequence[Operator], root: Path, ops: str = "", smoke: bool = False, torch: str = ""
 ) -> Selection:
-    """The selection that the options ask for; an explicit one wins over the smoke subset.
+    """The selection that the options ask for.
 
-    `ops` is a list of operators separated by commas or semicolons, or the path of an `ops.json`;
-    `implicit` is the `ops.json` that is read when it exists and nothing else is asked for.
+    Args:
+        operators: What `src/base` declares.
+        root: Folder of the package; relative paths start there, and its `ops.json` is read where
+            nothing else is asked for.
+        ops: INFINI_OPS_OPS: operators separated by commas or semicolons, or the path of an
+            `ops.json`. Wins over all the rest.
+        smoke: INFINI_OPS_SMOKE_BUILD: the representative subset; wins over an implicit `ops.json`.
+        torch: INFINI_OPS_TORCH_OPS: operators whose ATen implementation is built; what `ops`
+            leaves out stays out.
+
+    Raises:
+        SelectionError: A name is unknown, or a file is malformed.
     """
     names = [operator.name for operator in operators]
+    torch_operators = frozenset(_listed(torch, names, TORCH_OPTION)) if torch.strip() else None
+    implicit = root / "ops.json"
     if _is_path(ops):
-        return read_ops_json(Path(ops.strip()), names)
-    listed = [name.strip() for name in ops.replace(";", ",").split(",") if name.strip()]
-    if listed:
-        for name in listed:
-            if name not in names:
-                raise SelectionError(
-                    f"INFINI_OPS_OPS: `{name}` is no operator; there are {', '.join(names)}"
-                )
-        return Selection({name: None for name in names if name in listed}, "INFINI_OPS_OPS")
+        return _of_file(root / ops.strip(), names, root, torch_operators)
+    if ops.strip():
+        listed = _listed(ops, names, OPTION)
+        return Selection(
+            OPTION,
+            {name: None for name in names if name in listed},
+            torch_operators=torch_operators,
+        )
     if smoke:
-        chosen = {operator.name: None for operator in operators if operator.smoke}
-        return Selection(dict.fromkeys(chosen), "INFINI_OPS_SMOKE_BUILD")
-    if implicit is not None and implicit.is_file():
-        return read_ops_json(implicit, names)
-    return Selection(dict.fromkeys(names), "all operators")
+        chosen = [operator.name for operator in operators if operator.smoke]
+        return Selection(
+            "INFINI_OPS_SMOKE_BUILD", dict.fromkeys(chosen), torch_operators=torch_operators
+        )
+    if implicit.exists():
+        return _of_file(implicit, names, root, torch_operators)
+    return Selection("all operators", dict.fromkeys(names), torch_operators=torch_operators)
 
 
 def _is_path(ops: str) -> bool:
-    return ops.strip().endswith(".json")
+    """No operator's name has a dot or a slash."""
+    return any(letter in ops for letter in "./\\")
 
 
-def read_ops_json(path: Path, names: Iterable[str]) -> Selection:
-    """Read the structured form: operator -> {"implementations": "all" or [slots]}."""
-    known = sorted(names)
-
-    def refuse(key: str, message: str) -> SelectionError:
-        return SelectionError(f"{path}: {key}: {message}" if key else f"{path}: {message}")
-
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        keys = [key for key, _ in pairs]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise refuse(key, "the key is given twice")
-        return dict(pairs)
-
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
-    except OSError as error:
-        raise refuse("", f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise refuse("", f"is not UTF-8: {error.reason}") from error
-    except json.JSONDecodeError as error:
-        raise refuse("", f"line {error.lineno}: is not JSON: {error.msg}") from error
-    if not isinstance(document, dict):
-        raise refuse("", "expected an object that maps operators to implementations")
-    slots: dict[str, frozenset[int] | None] = {}
-    for name, entry in document.items():
-        if name not in known:
-            raise refuse(name, f"is no operator; there are {', '.join(known)}")
-        if isinstance(entry, (str, list)):
-            raise refuse(
-                name,
-                "selects implementation headers, which this version does not read; write "
-                '{"implementations": "all"} or {"implementations": [SLOT, ...]}',
-            )
-        if not isinstance(entry, dict) or list(entry) != ["implementations"]:
-            raise refuse(name, 'expected {"implementations": "all" or [SLOT, ...]}')
-        try:
-            slots[name] = _slots(entry["implementations"])
-        except ValueError as error:
-            raise refuse(name, str(error)) from error
-    return Selection({name: slots[name] for name in known if name in slots}, str(path))
+def _listed(text: str, names: Sequence[str], option: str) -> list[str]:
+    listed = [name.strip() for name in text.replace(";", ",").split(",") if name.strip()]
+    if not listed:
+        raise SelectionError(f"{option}: `{text}` names no operator")
+    for name in listed:
+        if name not in names:
+            raise SelectionError(f"{option}: `{name}` is no operator; there are {', '.join(names)}")
+    return listed
 
 
-def _slots(value: object) -> frozenset[int] | None:
-    """The slots that `value` selects; None for all. Raises ValueError with what is wrong."""
-    if value == "all":
-        return None
-    if not isinstance(value, list) or not value:
-        raise ValueError('`implementations` must be "all" or a list of slots that is not empty')
-    for slot in value:
-        if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot <= GREATEST_SLOT:
-            raise ValueError(
-                f"{json.dumps(slot)} is no slot; slots are integers from 0 to {GREATEST_SLOT}"
-            )
-        if value.count(slot) > 1:
-            raise ValueError(f"slot {slot} is given twice")
-    return frozenset(value)
+def _of_file(
+    path: Path, names: Sequence[str], root: Path, torch_operators: frozenset[str] | None
+) -> Selection:
+    entries: dict[str, Selected] = read_ops_json(path, names, root)
+    return Selection(
+        str(path),
+        {name: entries[name].slots for name in sorted(entries)},
+        {name: entry.headers for name, entry in entries.items() if entry.headers},
+        {name: entry.declaration for name, entry in entries.items() if entry.declaration},
+        torch_operators,
+        path,
+    )

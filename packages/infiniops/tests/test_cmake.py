@@ -1,10 +1,14 @@
 import importlib.util
+import itertools
+import json
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from codegen.read import read_declarations
 
 ROOT = Path(__file__).parents[1]
 
@@ -80,6 +84,126 @@ def test_options_that_cannot_be_met_stop_with_one_sentence(
     options: list[str], expected: str, tmp_path: Path
 ) -> None:
     assert message(configure(tmp_path, *options)) == expected
+
+
+BACKENDS = ["NVIDIA", "ILUVATAR", "HYGON", "THEAD", "METAX", "CAMBRICON", "MOORE", "ASCEND"]
+
+
+def test_every_pair_of_gpu_backends_is_refused_and_each_alone_says_why(tmp_path: Path) -> None:
+    """One script in CMake instead of 36 configures: the rules need no compiler."""
+    lines = [f'include("{ROOT}/cmake/InfiniOpsOptions.cmake")', "infini_ops_apply_options()"]
+    script = tmp_path / "options.cmake"
+    script.write_text("\n".join(lines))
+    for first, second in itertools.combinations_with_replacement(BACKENDS, 2):
+        options = dict.fromkeys((first, second))
+        result = subprocess.run(
+            ["cmake", *(f"-DWITH_{name}=ON" for name in options), "-P", script],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        expected = (
+            f"WITH_{first}=ON: this release of InfiniOps has no operators for this backend yet; "
+            f"configure with -DWITH_{first}=OFF."
+            if first == second
+            else f"Only one GPU backend can be enabled in a build, got WITH_{first}, WITH_{second}."
+        )
+        assert message(result) == expected
+
+
+@pytest.mark.parametrize("name", ["WITH_NVIDA", "INFINI_OPS_OP", "AUTO_DETECT_DEVICE"])
+def test_an_option_that_does_not_exist_is_an_error(name: str, tmp_path: Path) -> None:
+    text = message(configure(tmp_path, "-DWITH_CPU=ON", f"-D{name}=ON"))
+    assert text.startswith(
+        f"InfiniOps has no option {name}; the options are AUTO_DETECT_BACKENDS, "
+    )
+    assert " WITH_TRITON" in text
+
+
+@pytest.mark.parametrize("value", ["on", "1", "TRUE", "yes", "Y"])
+def test_every_spelling_of_on_that_cmake_has_turns_a_backend_on(value: str, tmp_path: Path) -> None:
+    result = configure(tmp_path, f"-DWITH_CPU={value}", "-DINFINI_OPS_OPS=add")
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_document_s_options_exist_with_their_defaults(tmp_path: Path) -> None:
+    result = configure(tmp_path, "-DWITH_CPU=ON", "-DINFINI_OPS_OPS=add")
+    assert result.returncode == 0, result.stderr
+    cache = (tmp_path / "CMakeCache.txt").read_text()
+    for name in BACKENDS:
+        assert f"\nWITH_{name}:BOOL=OFF\n" in cache
+    for name in ("WITH_TORCH", "WITH_LINKED", "WITH_NINETOOTHED", "WITH_TRITON", "WITH_SIM"):
+        assert f"\n{name}:BOOL=OFF\n" in cache
+    for name in ("AUTO_DETECT_DEVICES", "AUTO_DETECT_BACKENDS", "GENERATE_PYTHON_BINDINGS"):
+        assert f"\n{name}:BOOL=OFF\n" in cache
+    for name in ("INFINI_OPS_BUILD_DOCS", "INFINI_OPS_SMOKE_BUILD"):
+        assert f"\n{name}:BOOL=OFF\n" in cache
+    assert "\nGENERATE_OPERATOR_CALL_INSTANTIATIONS:BOOL=ON\n" in cache
+    assert "\nINFINI_OPS_TORCH_OPS:STRING=\n" in cache
+
+
+def test_a_list_with_semicolons_and_a_path_with_one_reach_the_generators(tmp_path: Path) -> None:
+    result = configure(tmp_path / "list", "-DWITH_CPU=ON", "-DINFINI_OPS_OPS=add;mul")
+    assert "2 operators (INFINI_OPS_OPS)" in result.stdout
+    folder = tmp_path / "a folder;with both"
+    folder.mkdir()
+    path = folder / "my ops.json"
+    path.write_text('{"mul": {"implementations": [0]}}')
+    result = configure(tmp_path / "path", "-DWITH_CPU=ON", f"-DINFINI_OPS_OPS={path}")
+    assert f"1 operators ({path})" in result.stdout
+    path.write_text('{"mul": {"implementations": [5]}}')
+    text = message(configure(tmp_path / "path"))
+    assert text == f"{path}: mul: no implementation in slot 5; this build can have [0]"
+
+
+def test_a_selection_that_is_switched_off_again_leaves_every_operator(tmp_path: Path) -> None:
+    def operators() -> list[str]:
+        listing = json.loads((tmp_path / "generated" / "share" / "operators.json").read_text())
+        return list(listing["operators"])
+
+    declared = read_declarations(ROOT / "src" / "base")
+    everything = [operator.name for operator in declared]
+    smoke = [operator.name for operator in declared if operator.smoke]
+    assert configure(tmp_path, "-DWITH_CPU=ON", "-DINFINI_OPS_OPS=add").returncode == 0
+    assert operators() == ["add"]
+    assert configure(tmp_path, "-DINFINI_OPS_OPS=", "-DINFINI_OPS_SMOKE_BUILD=ON").returncode == 0
+    assert operators() == smoke
+    assert configure(tmp_path, "-DINFINI_OPS_SMOKE_BUILD=OFF").returncode == 0
+    assert operators() == everything
+
+
+def test_an_operator_of_somebody_else_is_added_by_its_header(tmp_path: Path) -> None:
+    """The seed's `custom_add`: declaration beside the header, its own back end, kernels too."""
+    folder = tmp_path / "my operators"
+    folder.mkdir()
+    declaration = (ROOT / "src" / "base" / "mul.yaml").read_text()
+    (folder / "custom_mul.yaml").write_text(
+        re.sub(r"(?ms)^(aten|linnet):.*?(?=^\w|\Z)", "", declaration).replace(
+            "operator: mul", "operator: custom_mul"
+        )
+    )
+    header = (ROOT / "src" / "native" / "cpu" / "ops" / "mul" / "mul.h").read_text()
+    (folder / "mul.h").write_text(
+        header.replace("NATIVE_CPU_OPS_MUL_H_", "CUSTOM_MUL_H_")
+        .replace("base/mul.h", "base/custom_mul.h")
+        .replace("MulTa", "CustomMulTa")
+        .replace("Operator<Mul", "Operator<CustomMul")
+        .replace("Mul::kOperator", "CustomMul::kOperator")
+    )
+    selection = tmp_path / "ops.json"
+    selection.write_text(
+        json.dumps({"custom_mul": [{"path": f"{folder}/mul.h", "backend": "custom"}]})
+    )
+    build = tmp_path / "build"
+    result = configure(build, "-DWITH_CPU=ON", f"-DINFINI_OPS_OPS={selection}")
+    assert result.returncode == 0, result.stderr
+    listing = json.loads((build / "generated" / "share" / "operators.json").read_text())
+    implementation = listing["operators"]["custom_mul"]["implementations"]["cpu"]
+    assert implementation == [{"slot": 0, "name": "native", "backend": "custom"}]
+    built = subprocess.run(
+        ["cmake", "--build", build, "--parallel", "2"], capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
 
 
 def test_detection_turns_on_what_this_release_has(tmp_path: Path) -> None:

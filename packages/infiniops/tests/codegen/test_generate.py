@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from codegen.generate import KERNEL_SETS, Options, generate, plan
-from codegen.selection import SelectionError
+from codegen.ops_json import SelectionError
 from codegen.write import write_files
 
 ROOT = Path(__file__).parents[2]
