@@ -12,6 +12,7 @@ from linnet.commands.doc import add_doc
 from linnet.commands.emit import add_emit
 from linnet.commands.fetch import add_fetch
 from linnet.commands.format import add_format
+from linnet.commands.generate import add_run
 from linnet.commands.graph import add_graph
 from linnet.commands.init import add_init
 from linnet.commands.inspect import add_inspect
@@ -26,6 +27,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     add_graph,
     add_init,
     add_inspect,
+    add_run,
     add_spec_test,
 )
 

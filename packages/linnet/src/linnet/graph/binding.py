@@ -160,6 +160,7 @@ def graph_for(
     generics: Mapping[str, Any] | None = None,
     entry_generics: Mapping[str, Any] | None = None,
     bound: Collection[str] = (),
+    fixed: Mapping[str, bool | int | float] | None = None,
 ) -> Graph:
     """The graph of `entry` for inputs of these shapes and dtypes.
 
@@ -168,6 +169,8 @@ def graph_for(
     None, every input without a default has the shape that the generics say. `generics` are those of
     the root block, `entry_generics` those of the entry that the inputs do not tell. `bound` holds
     the paths that have weights: they decide which optional parameters and children are present.
+    `fixed` gives numbers for scalar parameters; they become constants of the graph, unless `inputs`
+    names them too.
     Raises LinnetError if the program has errors, BindingError for a binding that does not fit.
     """
     block = find_root(program, root, entry)
@@ -178,7 +181,7 @@ def graph_for(
         owner = f"block {block.name}" if block else f"module {module.name}"
         raise BindingError(f"{owner} has no entry {entry!r}; it has: {known}")
     with deep_recursion():
-        return _Maker(module, block, fn, generics or {}, frozenset(bound)).graph(
+        return _Maker(module, block, fn, generics or {}, frozenset(bound), fixed or {}).graph(
             inputs, entry_generics or {}
         )
 
@@ -191,7 +194,9 @@ class _Maker:
         fn: FunctionDef,
         generics: Mapping[str, Any],
         present: frozenset[str],
+        fixed: Mapping[str, bool | int | float],
     ) -> None:
+        self.fixed = fixed
         self.module = module
         self.fn = fn
         self.what = f"entry {fn.name}"
@@ -230,7 +235,7 @@ class _Maker:
             )
         self.bound.check_where(fn.where, self.what)
         if inputs is None:
-            wanted = (p for p in fn.params if p.node.default is None)
+            wanted = (p for p in fn.params if p.node.default is None and p.name not in self.fixed)
             given = {p.name: self.spec(p.type) for p in wanted}
         world = World(self.builder, self.present.__contains__, self.has_child)
         ir = world.function(fn)
@@ -238,6 +243,8 @@ class _Maker:
         for one in ir.params:
             if one.name in given:
                 datum = self.input(one.name, one.type, given[one.name])
+            elif one.name in self.fixed:
+                datum = self.constant(one.name, one.type)
             elif one.default is not None:
                 datum = evaluator.run(one.default)[0]
             else:
@@ -380,6 +387,18 @@ class _Maker:
         number = self.builder.value(found.shape, found.dtype, "input", name)
         self.inputs.append(Input(name, number))
         return Ref(number)
+
+    def constant(self, name: str, t: Type) -> Datum:
+        """A scalar parameter at its fixed number."""
+        number = self.fixed[name]
+        dtype = self.bound.numbers(t)[1] if isinstance(t, Scalar) else None
+        if dtype is None:
+            raise BindingError(f"input {name}: {t} cannot be fixed to a number")
+        whole = isinstance(number, int) and not isinstance(number, bool)
+        fits = whole or isinstance(number, float) if "f" in dtype else whole
+        if not (isinstance(number, bool) if dtype == "bool" else fits):
+            raise BindingError(f"input {name} is fixed to {number!r}, which is no {dtype}")
+        return Ref(self.builder.constant(float(number) if "f" in dtype else number, dtype))
 
     def sizes_note(self, t: Type) -> str:
         """The sizes that a type's symbols are bound to."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ def load(
     compile: Compile = None,
     trainable: bool = False,
     cast_dtype: bool = False,
+    fixed_inputs: Mapping[str, bool | int | float] | None = None,
 ) -> LinnetModule:
     """Loads a model: checks `source`, compares `weights` with what it declares, maps them.
 
@@ -41,7 +42,8 @@ def load(
     `equivalent` (library functions that round where the bodies do) or `fast`. `compile`: None or
     True for generated source, False for the interpreter, or the name of a `torch.compile` back
     end. `trainable`: parameters take gradients. `cast_dtype` converts weights of another floating
-    dtype.
+    dtype. `fixed_inputs`: numbers for scalar inputs of the entries, by name, such as an epsilon of
+    the checkpoint; they are constants of the graphs, and calls need not give them.
 
     An optional parameter may have no weight; an optional child is there if all that it requires
     has. On the CPU a weight is the file's memory, mapped: it is read when it is used.
@@ -51,7 +53,7 @@ def load(
     copied, OSError if the source cannot be read.
     """
     return load_program(
-        read_program(source, root, generics),
+        read_program(source, root, generics, fixed_inputs),
         weights=weights,
         bindings=bindings,
         device=device,
@@ -68,6 +70,7 @@ def load_program(
     *,
     weights: Weights | None = None,
     bindings: Mapping[str, str] | None = None,
+    unused: Collection[str] = (),
     device: torch.device | str = "cpu",
     strict: bool = True,
     numerics: str = "fast",
@@ -75,10 +78,13 @@ def load_program(
     trainable: bool = False,
     cast_dtype: bool = False,
 ) -> LinnetModule:
-    """`load` for a program that was read already."""
+    """`load` for a program that was read already; `unused` names tensors that the weights hold and
+    the model is known not to need.
+    """
     if numerics not in NUMERICS:
         raise ValueError(f"load: numerics must be one of {', '.join(NUMERICS)}, got {numerics!r}")
     stored = read_headers({} if weights is None else weights)
+    stored = {name: offer for name, offer in stored.items() if name not in unused}
     renamed = dict(bindings or {})
     names = set(stored)
     everything = program.declared(None)

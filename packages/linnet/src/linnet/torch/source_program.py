@@ -11,6 +11,7 @@ from linnet.check.definitions import BlockDef, FunctionDef
 from linnet.check.types import EnumType, OptionalType, Scalar, StructType, TupleType, Type
 from linnet.graph import Graph
 from linnet.graph.binding import InputSpec, entries, find_root, graph_for, manifest
+from linnet.graph.bound import BindingError
 from linnet.torch.inputs import Description, PlainNumber
 from linnet.torch.weights import Declared
 
@@ -19,9 +20,11 @@ def read_program(
     source: str | Path | CheckedProgram,
     root: str | None = None,
     generics: Mapping[str, Any] | None = None,
+    fixed_inputs: Mapping[str, bool | int | float] | None = None,
 ) -> SourceProgram:
     """Checks a source: a path, a text (with a line break), or what was checked already.
 
+    `fixed_inputs` gives scalar inputs of entries, by name, numbers that they have in every call.
     LinnetError if it has errors; BindingError for a root or generics that do not fit.
     """
     if isinstance(source, CheckedProgram):
@@ -30,14 +33,18 @@ def read_program(
         checked = check_text(source)
     else:
         checked = check_file(Path(source))
-    return SourceProgram(checked, root, generics or {})
+    return SourceProgram(checked, root, generics or {}, fixed_inputs or {})
 
 
 class SourceProgram:
     """A checked module with a root block at fixed generics; a `linnet.torch.Program`."""
 
     def __init__(
-        self, checked: CheckedProgram, root: str | None, generics: Mapping[str, Any]
+        self,
+        checked: CheckedProgram,
+        root: str | None,
+        generics: Mapping[str, Any],
+        fixed_inputs: Mapping[str, bool | int | float],
     ) -> None:
         module = checked.ensure_valid()
         self._checked = checked
@@ -50,6 +57,13 @@ class SourceProgram:
         methods = entries(module, self._block) if self._block is not None else []
         self._functions: dict[str, FunctionDef] = {**self._own, **{f.name: f for f in methods}}
         self._methods = {f.name for f in methods}
+        self._fixed = dict(fixed_inputs)
+        known = {param.name for f in self._functions.values() for param in f.params}
+        unknown = [name for name in self._fixed if name not in known]
+        if unknown:
+            raise BindingError(
+                f"fixed_inputs: no entry of {module.name} has the input {unknown[0]}"
+            )
         self._manifest = manifest(checked, self._block.name, generics) if self._block else ()
         self._name = self._block.name if self._block else module.name
 
@@ -57,6 +71,11 @@ class SourceProgram:
     def name(self) -> str:
         """The root block, or the module where there is none."""
         return self._name
+
+    @property
+    def generics(self) -> Mapping[str, Any]:
+        """The root block's generics, as given."""
+        return self._generics
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -106,6 +125,7 @@ class SourceProgram:
             generics=self._generics if method else {},
             entry_generics=generics,
             bound=bound,
+            fixed={name: self._fixed[name] for name in types if name in self._fixed},
         )
 
 

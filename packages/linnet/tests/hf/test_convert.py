@@ -1,0 +1,168 @@
+"""Checkpoints in Hugging Face's layout compute what transformers computes from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from linnet_helpers.checkpoints import VOCABULARY, save
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from linnet import hf
+from linnet.models import CheckpointError
+from linnet.torch import WeightsError
+
+pytest.importorskip("transformers")
+
+
+def close(found: Tensor, wanted: Tensor) -> None:
+    torch.testing.assert_close(found.double(), wanted, rtol=2e-4, atol=2e-4)
+
+
+def change(folder: Path, **settings: Any) -> None:
+    path = folder / "config.json"
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps({**document, **settings}))
+
+
+def tokens(*shape: int) -> Tensor:
+    return torch.randint(0, VOCABULARY, shape)
+
+
+LLAMAS: list[dict[str, Any]] = [
+    {},
+    {"tie_word_embeddings": True},
+    {"rope_theta": 500.0, "head_dim": 16},
+    {"attention_bias": True, "mlp_bias": True},
+]
+
+
+@pytest.mark.parametrize("changes", LLAMAS, ids=["plain", "tied", "wide", "biased"])
+def test_a_llama_gives_the_logits_of_transformers(tmp_path: Path, changes: dict[str, Any]) -> None:
+    oracle = save(tmp_path, "llama", **changes)
+    model = hf.convert(tmp_path).load(context=16, batch=2)
+    given = tokens(2, 9)
+    with torch.no_grad():
+        wanted = oracle(given).logits
+    close(model.prefill(given[:, :6]), wanted[:, 5])
+    for at in (6, 7, 8):
+        positions = torch.full((2,), at)
+        close(model.decode(given[:, at : at + 1], positions), wanted[:, at])
+
+
+def test_a_gpt2_gives_the_logits_of_transformers(tmp_path: Path) -> None:
+    oracle = save(tmp_path, "gpt2")
+    model = hf.convert(tmp_path).load(context=16)
+    given = tokens(1, 9)
+    with torch.no_grad():
+        wanted = oracle(given).logits
+    close(model.prefill(given[:, :7]), wanted[:, 6])
+    for at in (7, 8):
+        close(model.decode(given[:, at : at + 1], torch.tensor([at])), wanted[:, at])
+
+
+def test_a_bert_gives_the_vectors_of_transformers(tmp_path: Path) -> None:
+    oracle = save(tmp_path, "bert")
+    model = hf.convert(tmp_path).load()
+    given, mask = tokens(3, 7), torch.ones(3, 7, dtype=torch.bool)
+    mask[1, 4:] = False
+    with torch.no_grad():
+        wanted = oracle(given, attention_mask=mask.long()).last_hidden_state
+    close(model.forward(given, mask)[mask], wanted[mask])
+    mean = (wanted * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
+    close(model.embed(given, mask), torch.nn.functional.normalize(mean))
+
+
+@pytest.mark.parametrize(
+    ("family", "settings", "message"),
+    [
+        ("llama", {"model_type": "mamba"}, "model_type is 'mamba'; known are bert, gpt2, llama"),
+        ("llama", {"hidden_act": "gelu"}, "hidden_act is 'gelu'; only 'silu' is understood"),
+        (
+            "llama",
+            {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1.0}},
+            "scales rotary positions by 'yarn'",
+        ),
+        ("llama", {"rope_parameters": None, "rope_scaling": {"type": "linear"}}, "by 'linear'"),
+        ("llama", {"hidden_size": "32"}, "hidden_size must be a positive whole number, got '32'"),
+        ("llama", {"rms_norm_eps": -1}, "rms_norm_eps must be a positive number, got -1"),
+        ("llama", {"tie_word_embeddings": True}, "hold both model.embed_tokens.weight and lm_head"),
+        ("gpt2", {"activation_function": "relu"}, "activation_function is 'relu'"),
+        ("gpt2", {"n_embd": 33}, "n_embd 33 is no multiple of n_head 4"),
+        ("bert", {"position_embedding_type": "relative_key"}, "only 'absolute' is understood"),
+    ],
+)
+def test_settings_that_would_be_computed_wrongly_are_refused(
+    tmp_path: Path, family: str, settings: dict[str, Any], message: str
+) -> None:
+    save(tmp_path, family)
+    change(tmp_path, **settings)
+    with pytest.raises(CheckpointError) as caught:
+        hf.convert(tmp_path)
+    assert str(caught.value).startswith(str(tmp_path))
+    assert message in str(caught.value)
+
+
+def test_a_folder_without_a_readable_config_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"has no config\.json"):
+        hf.convert(tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(CheckpointError, match="is not JSON"):
+        hf.convert(tmp_path)
+    (tmp_path / "config.json").write_text("[]")
+    with pytest.raises(CheckpointError, match="expected a JSON object, got list"):
+        hf.convert(tmp_path)
+
+
+def rewrite(folder: Path, drop: str = "", **added: Tensor) -> None:
+    path = folder / "model.safetensors"
+    tensors = {name: t for name, t in load_file(path).items() if name != drop}
+    save_file({**tensors, **added}, path)
+
+
+def test_a_tied_table_may_be_stored_under_either_name(tmp_path: Path) -> None:
+    oracle = save(tmp_path, "llama", tie_word_embeddings=True)
+    table = load_file(tmp_path / "model.safetensors")["model.embed_tokens.weight"]
+    rewrite(tmp_path, drop="model.embed_tokens.weight", **{"lm_head.weight": table})
+    model = hf.convert(tmp_path).load(context=16)
+    given = tokens(1, 5)
+    with torch.no_grad():
+        close(model.prefill(given), oracle(given).logits[:, -1])
+    assert "lm_head.weight" in model.state_dict()
+    assert model.tensor("lm_head.weight").data_ptr() == (
+        model.tensor("model.embed_tokens.weight").data_ptr()
+    )
+    rewrite(tmp_path, drop="lm_head.weight")
+    with pytest.raises(CheckpointError, match=r"the weights lack 'model\.embed_tokens\.weight'"):
+        hf.convert(tmp_path)
+
+
+def test_an_untied_model_needs_its_head(tmp_path: Path) -> None:
+    save(tmp_path, "llama")
+    rewrite(tmp_path, drop="lm_head.weight")
+    with pytest.raises(CheckpointError, match=r"but the weights lack lm_head\.weight"):
+        hf.convert(tmp_path)
+
+
+def test_every_problem_of_the_weights_is_listed_at_once(tmp_path: Path) -> None:
+    save(tmp_path, "llama")
+    extra = {"extra.weight": torch.zeros(2), "model.norm.weight": torch.zeros(7)}
+    rewrite(tmp_path, drop="model.layers.1.mlp.up_proj.weight", **extra)
+    with pytest.raises(WeightsError) as caught:
+        hf.convert(tmp_path).load(context=16)
+    lines = str(caught.value).splitlines()
+    assert "3 problems" in lines[0]
+    missing = "missing: model.layers.1.mlp.up.weight (as 'model.layers.1.mlp.up_proj.weight')"
+    assert any(missing in line for line in lines)
+    assert any("shape: model.norm.weight: expected f32[32], got f32[7]" in line for line in lines)
+    assert any("unexpected: extra.weight" in line for line in lines)
+
+
+def test_a_context_past_what_the_model_was_made_for_is_refused(tmp_path: Path) -> None:
+    save(tmp_path, "llama")
+    with pytest.raises(CheckpointError, match="at most 64 positions, got a context of 65"):
+        hf.convert(tmp_path).load(context=65)
