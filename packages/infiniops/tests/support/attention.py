@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
+import mmap
 from typing import Any
 
 import torch
@@ -66,3 +68,19 @@ def assert_close(actual: Any, expected: Any, case: object = "") -> None:
 def poisoned(shape: Any, dtype: Any) -> Any:
     """An output in which what is not written shows."""
     return torch.full(shape, float("nan"), dtype=dtype)
+
+
+def guarded(tensor: Any) -> Any:
+    """A copy of a contiguous `tensor` that ends where memory begins that cannot be read."""
+    page = mmap.PAGESIZE
+    size = tensor.numel() * tensor.element_size()
+    whole = (size + page - 1) // page * page
+    memory = mmap.mmap(-1, whole + page)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    no_access = 0  # PROT_NONE, which mmap does not name
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    if protect(ctypes.c_void_p(address + whole), ctypes.c_size_t(page), no_access) != 0:
+        raise OSError(ctypes.get_errno(), "mprotect")
+    copy = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=whole - size)
+    copy = copy.view(tensor.dtype).view(tensor.shape)
+    return copy.copy_(tensor)
