@@ -127,7 +127,7 @@ plan = model.plan_for("forward", [x], backends=[InfiniOps()], measure=False)
 step = Captured(plan, model.context_for(plan))
 for _ in range(3):
     step([x])
-(part,) = step._recording.program
+(part,) = step._step.recording.program
 counter = ctypes.CDLL(sys.argv[1])
 counter.counter_stop.restype = ctypes.c_long
 run = part.replay.run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import is_
 from typing import Any
 
 from torch import Tensor, nn
@@ -14,35 +15,40 @@ class Watch:
     A tensor counts as changed when another one is at its path, when it lies elsewhere, or, with
     `contents`, when PyTorch counted a write to it. Writes through `.data` are not counted by
     PyTorch, and so are not seen.
+
+    A captured step looks at every tensor of a model before each replay, so a look is a few passes
+    without a line of Python for each tensor.
     """
 
     def __init__(self, model: nn.Module, paths: Iterable[str], contents: bool) -> None:
         self._model = model
         self._paths = tuple(paths)
         self._contents = contents
-        self._modules: list[tuple[dict[str, Any], str, nn.Module]] = []
-        self._leaves: list[tuple[dict[str, Any], str, Tensor, int, int]] = []
+        #: Where modules and tensors stand (a table and a name), and which stood there.
+        self._tables: list[dict[str, Any]] = []
+        self._names: list[str] = []
+        self._objects: list[object] = []
+        self._tensors: list[Tensor] = []
+        self._addresses: list[int] = []
+        self._versions: list[int] = []
         self._renewed = False
 
     def changed(self) -> bool:
         """Whether a tensor changed since `renew`; true before the first one."""
         if not self._renewed:
             return True
-        for table, name, module in self._modules:
-            if table.get(name) is not module:
-                return True
-        for table, name, tensor, address, version in self._leaves:
-            if table.get(name) is not tensor or tensor.data_ptr() != address:
-                return True
-            if self._contents and tensor._version != version:
-                return True
-        return False
+        found = map(dict.get, self._tables, self._names)
+        if not all(map(is_, found, self._objects)):
+            return True
+        if list(map(Tensor.data_ptr, self._tensors)) != self._addresses:
+            return True
+        return self._contents and [t._version for t in self._tensors] != self._versions
 
     def renew(self) -> None:
         """Takes the tensors as they are now. KeyError for a path that has none."""
         modules: dict[tuple[str, ...], nn.Module] = {(): self._model}
-        chain = []
-        leaves = []
+        places: list[tuple[dict[str, Any], str, object]] = []
+        tensors = []
         for path in self._paths:
             *parents, name = path.split(".")
             module = self._model
@@ -53,7 +59,7 @@ class Watch:
                     if child is None:
                         raise KeyError(path)
                     modules[key] = child
-                    chain.append((module._modules, part, child))
+                    places.append((module._modules, part, child))
                 module = modules[key]
             table: dict[str, Any] = module._parameters
             if table.get(name) is None:
@@ -61,6 +67,12 @@ class Watch:
             tensor = table.get(name)
             if tensor is None:
                 raise KeyError(path)
-            leaves.append((table, name, tensor, tensor.data_ptr(), tensor._version))
-        self._modules, self._leaves = chain, leaves
+            places.append((table, name, tensor))
+            tensors.append(tensor)
+        self._tables = [table for table, _, _ in places]
+        self._names = [name for _, name, _ in places]
+        self._objects = [found for _, _, found in places]
+        self._tensors = tensors
+        self._addresses = list(map(Tensor.data_ptr, tensors))
+        self._versions = [tensor._version for tensor in tensors]
         self._renewed = True

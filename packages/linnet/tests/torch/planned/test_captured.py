@@ -155,7 +155,7 @@ def test_the_old_recording_is_freed_before_the_new_one_is_made() -> None:
     step = captured(model, [batch(0)], backend)
     step([batch(0)])
     step([batch(0)])
-    old = weakref.ref(step._recording)
+    old = weakref.ref(step._step)
     assert old() is not None
     replace_parameter(model)
     step([batch(0)])

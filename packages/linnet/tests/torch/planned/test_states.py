@@ -14,6 +14,7 @@ from linnet.backends import Context, ExecutableMeta, Options, Region, Requiremen
 from linnet.backends.testing import GraphBuilder
 from linnet.graph import Graph
 from linnet.torch.planned import Captured
+from linnet.torch.planned.replayed import ReplayedStep
 
 
 def counting() -> Graph:
@@ -210,13 +211,16 @@ def test_what_a_region_requires_is_checked_before_a_replay() -> None:
         assert torch.equal(model.tensor("slots"), before)
 
 
+def backed_up(step: Captured) -> tuple[str, ...]:
+    assert isinstance(step._step, ReplayedStep)
+    return step._step.recording.backed_up
+
+
 def test_a_step_that_cannot_fail_copies_no_state() -> None:
     _, _, step = placed(AT_IN_BOUNDS)
-    assert step._recording is not None
-    assert step._recording.backed_up == ()
+    assert backed_up(step) == ()
     _, _, careful = placed(None)
-    assert careful._recording is not None
-    assert careful._recording.backed_up == ("slots",)
+    assert backed_up(careful) == ("slots",)
 
 
 def test_a_step_that_may_fail_puts_written_states_back() -> None:

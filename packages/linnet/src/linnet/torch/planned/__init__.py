@@ -1,6 +1,7 @@
 """Plans: an entry divided over back ends, and steps captured to be replayed."""
 
-from linnet.torch.planned.captured import Captured, CaptureReport
+from linnet.torch.planned.capture_report import CaptureReport
+from linnet.torch.planned.captured import Captured
 from linnet.torch.planned.conform import Finding
 from linnet.torch.planned.context import PlanContext
 from linnet.torch.planned.plan import Plan

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -13,6 +15,11 @@ from linnet.graph.kinds import SAME_ELEMENTS
 from linnet.torch.dtypes import describe, describe_tensor, torch_dtype
 from linnet.torch.planned.context import PlanContext
 from linnet.torch.planned.items import Item, RegionItem, SliceItem
+
+#: Place of an entry input -> what its elements must lie between, and for whom.
+Limits: TypeAlias = "dict[int, tuple[int, int, str]]"
+#: Inputs up to this size are read as Python numbers, which takes less time than reducing them.
+_FEW = 16
 
 
 class Engine:
@@ -36,28 +43,39 @@ class Engine:
         self._paths = {p.value: p.path for p in graph.parameters}
         self._paths.update({s.value: s.path for s in graph.states})
         self._given = {item.value: n for n, item in enumerate(graph.inputs)}
-        self._limits = self._find_limits()
+        self._required = self._find_required()
 
-    def _find_limits(self) -> dict[int, tuple[int, int, str]]:
-        """Position of an entry input -> what its elements must lie between, and for whom."""
-        found: dict[int, tuple[int, int, str]] = {}
+    def _find_required(self) -> Limits:
+        found: Limits = {}
         for item in self.items:
             if not isinstance(item, RegionItem):
                 continue
             for need in item.executable.meta.requires or ():
                 place = self._given.get(self._source(item.inputs[need.input]))
-                if place is None:
-                    continue
-                least, greatest, who = found.get(place, (need.least, need.greatest, item.where()))
-                if need.least > least or need.greatest < greatest:
-                    who = item.where()
-                found[place] = (max(least, need.least), min(greatest, need.greatest), who)
+                if place is not None:
+                    _tighten(found, place, need.least, need.greatest, item.where())
         return found
 
-    def _source(self, number: int) -> int:
-        """The value whose elements a value has: itself, or what it is a view of."""
+    @cached_property
+    def _positions(self) -> Limits:
+        """What generated source reads entry inputs as positions of."""
+        found: Limits = {}
+        for item in self.items:
+            if not isinstance(item, SliceItem):
+                continue
+            steps = (self.graph.steps[n] for n in item.portion.steps)
+            for step in (step for step in steps if step.kind == "element"):
+                shape = self.graph.values[step.operands[0]].shape
+                for axis, number in zip(step.attributes["axes"], step.operands[1:], strict=True):
+                    place = self._given.get(self._source(number, SAME_ELEMENTS - {"slice"}))
+                    if place is not None:
+                        _tighten(found, place, 0, shape[axis] - 1, item.where())
+        return found
+
+    def _source(self, number: int, kinds: Collection[str] = SAME_ELEMENTS) -> int:
+        """The value whose elements a value has: itself, or what it is a view of by `kinds`."""
         step = self.graph.producers.get(number)
-        while step is not None and step.kind in SAME_ELEMENTS:
+        while step is not None and step.kind in kinds:
             number = step.operands[0]
             step = self.graph.producers.get(number)
         return number
@@ -66,11 +84,20 @@ class Engine:
         """IndexError for an entry input with an element that the back ends' regions cannot take.
         Reads no input that they require nothing of.
         """
-        for place, (least, greatest, who) in self._limits.items():
+        self._check(self._required, inputs)
+
+    def check_positions(self, inputs: Sequence[Tensor]) -> None:
+        """IndexError for an entry input with a position that generated source would read outside
+        an axis. It checks positions itself, except inside a graph of the device.
+        """
+        self._check(self._positions, inputs)
+
+    def _check(self, limits: Limits, inputs: Sequence[Tensor]) -> None:
+        for place, (least, greatest, who) in limits.items():
             tensor = inputs[place]
             if tensor.numel() == 0:
                 continue
-            low, high = (int(bound) for bound in torch.aminmax(tensor.to("cpu", torch.int64)))
+            low, high = _extremes(tensor)
             if low < least or high > greatest:
                 wrong = low if low < least else high
                 raise IndexError(
@@ -109,15 +136,21 @@ class Engine:
         source computed: the caller stores those. States that back ends wrote in place are as they
         were if this raises.
         """
+        with torch.no_grad(), restored(self.states_in_place, context.parameters):
+            return self.run_items(inputs, context)
+
+    def run_items(
+        self, inputs: Sequence[Tensor], context: PlanContext
+    ) -> tuple[list[Tensor], dict[str, Tensor]]:
+        """`run` without putting states back, and with gradients as the caller has them."""
         known: dict[int, Tensor] = dict(
             zip((item.value for item in self.graph.inputs), inputs, strict=True)
         )
         written: dict[str, Tensor] = {}
-        with torch.no_grad(), restored(self.states_in_place, context.parameters):
-            for item, dying in zip(self.items, self._dying, strict=True):
-                self.run_item(item, known, written, context)
-                for number in dying:
-                    known.pop(number, None)
+        for item, dying in zip(self.items, self._dying, strict=True):
+            self.run_item(item, known, written, context)
+            for number in dying:
+                known.pop(number, None)
         return self.results(known, context), written
 
     def results(self, known: Mapping[int, Tensor], context: PlanContext) -> list[Tensor]:
@@ -127,9 +160,9 @@ class Engine:
             if number in known:
                 found.append(known[number])
             elif (literal := self.graph.literal(number)) is not None:
+                # Filled on the device: a graph of the device records no copy from the host.
                 dtype = torch_dtype(self.graph.values[number].dtype)
-                device = context.device
-                found.append(torch.tensor(literal, dtype=dtype, device=device))
+                found.append(torch.full((), literal, dtype=dtype, device=context.device))
             else:
                 found.append(context.parameters[self._paths[number]])
         return found
@@ -178,6 +211,23 @@ class Engine:
                     f"execute returned a tensor on {tensor.device}, not {context.device}"
                 )
         return made
+
+
+def _tighten(limits: Limits, place: int, least: int, greatest: int, who: str) -> None:
+    """Narrows what an input's elements must lie between; the narrowest asks last."""
+    old = limits.get(place, (least, greatest, who))
+    if least > old[0] or greatest < old[1]:
+        old = (old[0], old[1], who)
+    limits[place] = (max(old[0], least), min(old[1], greatest), old[2])
+
+
+def _extremes(tensor: Tensor) -> tuple[int, int]:
+    """The least and the greatest element of an integer tensor that is not empty."""
+    if tensor.numel() <= _FEW:
+        found = tensor.flatten().tolist()
+        return min(found), max(found)
+    low, high = torch.aminmax(tensor.to("cpu", torch.int64))
+    return int(low), int(high)
 
 
 @contextmanager

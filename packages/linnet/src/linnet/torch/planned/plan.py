@@ -10,6 +10,7 @@ from torch import Tensor
 
 from linnet.backends import Options, Target
 from linnet.graph import Graph
+from linnet.torch.dtypes import torch_dtype
 from linnet.torch.inputs import bind, name_inputs
 from linnet.torch.module import Inputs, LinnetModule, commit
 from linnet.torch.planned.context import PlanContext
@@ -54,6 +55,8 @@ class Plan:
         self.options = options
         self.times = times
         self.engine = Engine(graph, items)
+        values = [graph.values[item.value] for item in graph.inputs]
+        self._expected = [(value.shape, torch_dtype(value.dtype)) for value in values]
 
     @property
     def regions(self) -> tuple[RegionItem, ...]:
@@ -69,6 +72,8 @@ class Plan:
         """The flat input tensors. TypeError or ValueError names the input that does not fit what
         was planned.
         """
+        if self._fit(inputs, device):
+            return list(inputs)
         names = self.model.program.inputs_of(self.graph.entry)
         named = name_inputs(self.graph.entry, names, inputs)
         try:
@@ -77,6 +82,23 @@ class Plan:
             raise ValueError(
                 f"{error}; this plan was made for {self.signature()}: plan again for other sizes"
             ) from error
+
+    def _fit(self, inputs: Inputs, device: torch.device) -> bool:
+        """Whether the inputs are a list of just the tensors that were planned; others need a look
+        at each part.
+        """
+        return (
+            isinstance(inputs, list)
+            and len(inputs) == len(self._expected)
+            and all(
+                isinstance(tensor, Tensor)
+                and tensor.shape == shape
+                and tensor.dtype == dtype
+                and tensor.device == device
+                and tensor.layout == torch.strided
+                for tensor, (shape, dtype) in zip(inputs, self._expected, strict=True)
+            )
+        )
 
     def signature(self) -> str:
         """The inputs that it was made for: `x f32[1, 64], pos i64`."""

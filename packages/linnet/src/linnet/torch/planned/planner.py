@@ -16,8 +16,10 @@ from linnet.graph import Graph
 from linnet.torch.dtypes import torch_dtype
 from linnet.torch.interpret import interpret_values
 from linnet.torch.module import Inputs, LinnetModule
+from linnet.torch.operations import unchecked_positions
 from linnet.torch.planned.captured import Captured
 from linnet.torch.planned.context import PlanContext
+from linnet.torch.planned.device_graph import device_graphs
 from linnet.torch.planned.engine import Engine
 from linnet.torch.planned.items import Item, RegionItem, arrange, portion_of
 from linnet.torch.planned.layouts import layouts_of
@@ -118,11 +120,17 @@ class _Planner:
                 "torch": self.target.torch_version,
                 "compile": self.options.compile,
                 "numerics": self.model.numerics,
-                "recorded": not isinstance(make_recorder(proposal.backend, self.target), str),
+                "recorded": self.recorded(proposal.backend),
                 "threads": torch.get_num_threads() if device.type == "cpu" else None,
             },
             separators=(",", ":"),
         )
+
+    def recorded(self, backend: Backend) -> bool:
+        """Whether a captured step replays what the back end does."""
+        if device_graphs(self.model.device) is not None:
+            return True
+        return not isinstance(make_recorder(backend, self.target), str)
 
     def compile_first(self, kinds: list[_Kind]) -> None:
         """Compiles one region of each kind; drops a kind none of whose regions compiles."""
@@ -175,17 +183,34 @@ class _Planner:
         lookup = context.parameters.__getitem__
         copies = rotated([values[number] for number in region.inputs])
         with torch.no_grad():
-            return Timing(
-                *time_pair(
-                    [self.backend_run(item, given, context) for given in copies],
-                    [partial(runner.run, given, lookup) for given in copies],
-                    self.model.device,
-                )
-            )
+            own = [self.backend_run(item, given, context) for given in copies]
+            generated: list[Run] = [partial(runner.run, given, lookup) for given in copies]
+            own, generated = self.graphed(own, generated)
+            return Timing(*time_pair(own, generated, self.model.device))
+
+    def graphed(self, own: list[Run], generated: list[Run]) -> tuple[list[Run], list[Run]]:
+        """The calls as a captured step does them: as graphs of the device, where it has such. As
+        they are, both sides, where one of them cannot be captured.
+        """
+        graphs = device_graphs(self.model.device)
+        if graphs is None:
+            return own, generated
+        for call in (*own, *generated):
+            call()  # what is done at first use must not be part of a graph
+        try:
+            with unchecked_positions():
+                replays = [graphs.capture(partial(_run, call))[1] for call in (*own, *generated)]
+        except Exception:
+            return own, generated
+        return list(replays[: len(own)]), list(replays[len(own) :])
 
     def backend_run(self, item: RegionItem, inputs: Sequence[Tensor], context: PlanContext) -> Run:
         """A region's run as a captured step does it: replayed where its back end records."""
-        recorder = make_recorder(item.backend, self.target)
+        recorder = (
+            make_recorder(item.backend, self.target)
+            if device_graphs(self.model.device) is None
+            else "the device has graphs"
+        )
         if isinstance(recorder, str):
             nothing = [None] * len(item.outputs)
             return partial(Engine(self.graph, [item]).execute, item, inputs, nothing, context)
@@ -316,12 +341,15 @@ class _Planner:
         plan = self.made(items, StepTimes())
         context = PlanContext(self.model, plan.regions, self.states, plan)
         context.prepare()
-        if self.model.device.type == "cuda":
-            return partial(plan.run, self.given, context)
         return partial(Captured(plan, context), self.given)
 
     def made(self, items: Sequence[Item], times: StepTimes) -> Plan:
         return Plan(self.model, self.graph, items, self.refusals, self.target, self.options, times)
+
+
+def _run(call: Run) -> list[Tensor]:
+    call()
+    return []
 
 
 def _replay(replay: Replay, memory: object) -> None:
