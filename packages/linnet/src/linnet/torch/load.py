@@ -40,10 +40,11 @@ def load(
     model without any. `bindings`: path -> name in the weights, where the two differ. `strict`
     refuses tensors that the model does not declare. `numerics`: `exact` (bodies as written),
     `equivalent` (library functions that round where the bodies do) or `fast`. `compile`: None or
-    True for generated source, False for the interpreter, or the name of a `torch.compile` back
-    end. `trainable`: parameters take gradients. `cast_dtype` converts weights of another floating
-    dtype. `fixed_inputs`: numbers for scalar inputs of the entries, by name, such as an epsilon of
-    the checkpoint; they are constants of the graphs, and calls need not give them.
+    True for generated source, False for the interpreter, `reduce-overhead` for generated source in
+    one CUDA graph for each combination of sizes, or the name of a `torch.compile` back end.
+    `trainable`: parameters take gradients. `cast_dtype` converts weights of another floating dtype.
+    `fixed_inputs`: numbers for scalar inputs of the entries, by name, such as an epsilon of the
+    checkpoint; they are constants of the graphs, and calls need not give them.
 
     An optional parameter may have no weight; an optional child is there if all that it requires
     has. On the CPU a weight is the file's memory, mapped: it is read when it is used.

@@ -23,9 +23,10 @@ from linnet.torch.weights import Declared
 
 if TYPE_CHECKING:
     from linnet.backends import Backend, Options
-    from linnet.torch.planned import Finding, Plan, PlanContext
+    from linnet.torch.planned import Captured, Finding, Plan, PlanContext
 
-#: `None` and True: generated source; False: the interpreter; a text: a `torch.compile` back end.
+#: `None` and True: generated source; False: the interpreter; `reduce-overhead`: a CUDA graph of the
+#: generated source; another text: a `torch.compile` back end.
 Compile: TypeAlias = "bool | str | None"
 Inputs: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 
@@ -73,6 +74,7 @@ class LinnetModule(Block):
         self.bound = frozenset(tensors)
         self._graphs: dict[Any, Graph] = {}
         self._runners: dict[Any, Runner] = {}
+        self._steps: dict[int, Captured] = {}
         self._latest: dict[str, Graph] = {}
         self._device = torch.device(device)
         for entry in program.declared(self.bound):
@@ -201,6 +203,8 @@ class LinnetModule(Block):
         self, graph: Graph, inputs: Sequence[Tensor], compile: Compile = None
     ) -> list[Tensor]:
         """Runs a graph of this model on bound inputs, stores its states, returns flat results."""
+        if compile == "reduce-overhead":
+            return self._captured(graph)(list(inputs))
         states = {state.path: self.tensor(state.path) for state in graph.states}
         if compile is False:
             parameters = {p.path: self.tensor(p.path) for p in graph.parameters}
@@ -211,6 +215,14 @@ class LinnetModule(Block):
             results, written = runner.run(inputs, self.tensor)
             fixed = runner.kept()
         return commit(results, written, states, fixed)
+
+    def _captured(self, graph: Graph) -> Captured:
+        found = self._steps.get(id(graph))
+        if found is None:
+            from linnet.torch.planned.whole_graph import capture_source
+
+            found = self._steps[id(graph)] = capture_source(self, graph)
+        return found
 
     def runner(self, graph: Graph, compile: Compile = None) -> Runner:
         """The generated source of a graph, ready to run; made once."""

@@ -431,6 +431,12 @@ def test_compiled_slices_run() -> None:
     assert close(made, model.run_entry("forward", inputs(), compile=False))
 
 
+def test_a_captured_step_is_no_compiler_of_slices() -> None:
+    model = model_of(two_layer_graph())
+    with pytest.raises(ValueError, match="run the plan by Captured"):
+        model.plan_for("forward", inputs(), compile="reduce-overhead")
+
+
 def test_options_are_checked() -> None:
     for wrong in ({"margin": -0.1}, {"margin": 1.0}, {"memory": -1}, {"selection": "best"}):
         with pytest.raises(ValueError, match=f"Options: {next(iter(wrong))}"):

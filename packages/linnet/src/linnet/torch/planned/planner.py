@@ -58,6 +58,10 @@ def plan_for(
         compile=base.compile if compile is None else compile,
         memory=base.memory if memory is None else memory,
     )
+    if chosen.compile == "reduce-overhead":
+        raise ValueError(
+            'plan_for: compile="reduce-overhead" is no compiler of slices; run the plan by Captured'
+        )
     graph = model.graph_for(entry, inputs)
     planner = _Planner(model, graph, inputs, chosen)
     return planner.plan(available() if backends is None else backends, measure)
