@@ -26,4 +26,15 @@ void CheckIndices(const char* op, const char* name, const Indices& indices, std:
   }
 }
 
+void CheckShares(const char* op, const char* name, const float* values, std::int64_t stride,
+                 std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float value = values[i * stride];
+    if (value >= 0 && value <= 1) continue;
+    throw Error(ErrorCode::kInvalidArgument, op, "",
+                "`" + std::string(name) + "` is " + std::to_string(value) + " at element " +
+                    std::to_string(i) + "; expected 0 to 1");
+  }
+}
+
 }  // namespace infini::ops::cpu

@@ -25,6 +25,10 @@ struct Indices {
 void CheckIndices(const char* op, const char* name, const Indices& indices, std::int64_t least,
                   std::int64_t greatest, const char* range);
 
+/// Throws `Error` (invalid argument) unless each of the `count` values is from 0 to 1.
+void CheckShares(const char* op, const char* name, const float* values, std::int64_t stride,
+                 std::int64_t count);
+
 #ifndef INFINI_OPS_CPU_ISA
 
 /// Describes the elements of `view`, which is int32 or int64.
