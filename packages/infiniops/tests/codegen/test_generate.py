@@ -32,6 +32,7 @@ def files_of(options: Options) -> dict[str, str]:
 def test_every_output_mentions_every_operator() -> None:
     """One declaration reaches C++, Python, stubs, pages, the matrix, sweeps and benchmarks."""
     files = files_of(OPTIONS)
+    bindings = "".join(text for name, text in files.items() if name.startswith("bindings/"))
     for path in sorted((ROOT / "src" / "base").glob("*.yaml")):
         name = path.stem
         assert f"include/infini/ops/base/{name}.h" in files
@@ -40,7 +41,7 @@ def test_every_output_mentions_every_operator() -> None:
         assert f"share/sweep/{name}.json" in files
         assert f"share/benchmarks/{name}.json" in files
         assert f"def {name}(" in files["python/__init__.pyi"]
-        assert f'"{name}"' in files["bindings/operators_0.cc"]
+        assert f'"{name}"' in bindings
         assert f"[{name}]({name}.md)" in files["share/docs/index.md"]
         assert name in json.loads(files["share/operators.json"])["operators"]
 
