@@ -124,6 +124,13 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def matrix(session: nox.Session) -> None:
+    """Builds torch-infini from source on each Python and torch and runs its conformance suite and
+    import guard there; arguments name cells, such as `3.10x2.12`."""
+    work(session, "test", "wheels", workspace=False)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Checks format, types, spelling and the repository's own rules; `--all` runs clang-tidy on
     every C++ file instead of the changed ones."""

@@ -6,7 +6,19 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from ci import benchmarks, checks, fuzz, infiniops, infinirt, lint, site, smoke, suites, wheels
+from ci import (
+    benchmarks,
+    checks,
+    fuzz,
+    infiniops,
+    infinirt,
+    lint,
+    matrix,
+    site,
+    smoke,
+    suites,
+    wheels,
+)
 from ci.steps import Step, run_steps
 
 # Session: its steps, given the command's further arguments, and whether a failed step stops it.
@@ -25,6 +37,7 @@ SESSIONS: dict[str, tuple[Callable[[Sequence[str]], list[Step]], bool]] = {
         False,
     ),
     "fuzz": (fuzz.steps, False),
+    "matrix": (matrix.steps, False),
     "lint": (lint.steps, False),
     "checks": (lambda _: checks.steps(), False),
     "docs": (site.steps, False),

@@ -17,10 +17,13 @@ from build_support.dependencies import Dependencies, DependencyError, find
 EXTENSION = "torch_infini._native"
 
 SOURCES = [
+    "csrc/autograd/workers.cc",
     "csrc/module.cc",
+    "csrc/ops/autocast.cc",
     "csrc/ops/call.cc",
     "csrc/ops/copy.cc",
     "csrc/ops/empty.cc",
+    "csrc/ops/factory.cc",
     "csrc/ops/fallback.cc",
     "csrc/ops/strided_runs.cc",
     "csrc/ops/view.cc",
@@ -33,6 +36,7 @@ SOURCES = [
     "csrc/runtime/guard.cc",
     "csrc/runtime/hooks.cc",
     "csrc/runtime/host_allocator.cc",
+    "csrc/runtime/profiler.cc",
     "csrc/runtime/stream.cc",
 ]
 

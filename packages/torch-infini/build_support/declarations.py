@@ -19,9 +19,12 @@ class Argument:
     name: str
     dtypes: tuple[str, ...]
     dtype_like: str | None
+    dtype_rule: str | None
     least_rank: int
     shape: str | None
     optional: bool
+    is_list: bool
+    written: bool
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,10 @@ class Attribute:
 
     name: str
     type: str
-    default: Any  # None when it must be given
+    has_default: bool
+    default: Any
+    optional: bool
+    of: str | None  # dim and dims: the input whose dimensions they name
 
 
 @dataclass(frozen=True)
@@ -48,10 +54,17 @@ class Operator:
     name: str
     class_name: str
     header: str
+    dtypes: tuple[str, ...]  # of the main input
     inputs: tuple[Argument, ...]
     attributes: tuple[Attribute, ...]
     outputs: tuple[Argument, ...]
     overloads: tuple[Overload, ...]
+
+    @property
+    def main(self) -> Argument:
+        """The input whose element type is the operator's."""
+        own = [item for item in self.inputs if item.dtype_like is None]
+        return next((item for item in own if item.dtypes == self.dtypes), self.inputs[0])
 
 
 @dataclass(frozen=True)
@@ -95,9 +108,23 @@ def _argument(body: dict[str, Any]) -> Argument:
         name=body["name"],
         dtypes=tuple(body["dtypes"]),
         dtype_like=body["dtype_like"],
+        dtype_rule=body.get("dtype_rule"),
         least_rank=body["rank"][0],
         shape=body["shape"],
         optional=body.get("optional", False),
+        is_list=body.get("list", False),
+        written=body.get("written", False),
+    )
+
+
+def _attribute(body: dict[str, Any]) -> Attribute:
+    return Attribute(
+        name=body["name"],
+        type=body["type"],
+        has_default="default" in body,
+        default=body.get("default"),
+        optional=body.get("optional", False),
+        of=body.get("of"),
     )
 
 
@@ -106,11 +133,9 @@ def _operator(name: str, body: dict[str, Any]) -> Operator:
         name=name,
         class_name=body["class"],
         header=body["header"],
+        dtypes=tuple(body["dtypes"]),
         inputs=tuple(_argument(item) for item in body["inputs"]),
-        attributes=tuple(
-            Attribute(item["name"], item["type"], item.get("default"))
-            for item in body["attributes"]
-        ),
+        attributes=tuple(_attribute(item) for item in body["attributes"]),
         outputs=tuple(_argument(item) for item in body["outputs"]),
         overloads=tuple(Overload(item["overload"], item["arguments"]) for item in body["aten"]),
     )

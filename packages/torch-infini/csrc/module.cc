@@ -12,8 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "autograd/workers.h"
+#include "ops/autocast.h"
 #include "ops/copy.h"
 #include "ops/empty.h"
+#include "ops/factory.h"
 #include "ops/fallback.h"
 #include "ops/operator_table.h"
 #include "ops/view.h"
@@ -23,6 +26,7 @@
 #include "runtime/generator.h"
 #include "runtime/guard.h"
 #include "runtime/hooks.h"
+#include "runtime/profiler.h"
 #include "runtime/stream.h"
 
 namespace torch_infini {
@@ -44,15 +48,22 @@ void RegisterBackend() {
   RequireCpuBackend();
   RegisterGuard();
   RegisterHooks();
+  RegisterProfiler();
   torch::Library& operators = Registrations("aten", DispatchKey::PrivateUse1);
   RegisterEmpty(operators);
   RegisterView(operators);
   RegisterCopy(operators);
+  RegisterFactory(operators);
   RegisterOperators(operators);
+  RegisterGradients(Registrations("aten", DispatchKey::AutogradPrivateUse1));
+  RegisterAutocast(Registrations("aten", DispatchKey::AutocastPrivateUse1),
+                   Registrations("_", DispatchKey::AutocastPrivateUse1));
   RegisterLazyCopy(Registrations("aten", DispatchKey::Conjugate));
   RegisterLazyCopy(Registrations("aten", DispatchKey::Negative));
   RegisterFallback(Registrations("_", DispatchKey::PrivateUse1));
 }
+
+void Init() { BoundThread(); }
 
 bool IsAvailable() { return !InBadFork() && DeviceCount() > 0; }
 
@@ -67,6 +78,11 @@ int ExchangeDeviceEntry(int device) {
 void SynchronizeEntry(int device) {
   const py::gil_scoped_release release;
   SynchronizeDevice(static_cast<c10::DeviceIndex>(device));
+}
+
+void SettleWorkersEntry() {
+  const py::gil_scoped_release release;
+  autograd::SettleWorkers();
 }
 
 int StreamPriorityEntry(int device, std::int64_t id) {
@@ -134,6 +150,9 @@ PYBIND11_MODULE(_native, module) {
   module.attr("infini_ops_abi") = INFINI_OPS_ABI_VERSION;
   module.def("register_backend", &Wrapped<&RegisterBackend>::Run);
   module.def("registered_overloads", &RegisteredOverloads);
+  module.def("unserved_overloads", &UnservedOverloads);
+  module.def("fallback_counts", &FallbackCounts);
+  module.def("init", &Wrapped<&Init>::Run);
   module.def("is_available", &Wrapped<&IsAvailable>::Run);
   module.def("is_initialized", &IsInitialized);
   module.def("in_bad_fork", &InBadFork);
@@ -145,6 +164,7 @@ PYBIND11_MODULE(_native, module) {
   module.def("exchange_device", &Wrapped<&ExchangeDeviceEntry>::Run);
   module.def("device_properties", &Wrapped<&DeviceProperties>::Run);
   module.def("synchronize", &Wrapped<&SynchronizeEntry>::Run);
+  module.def("settle_workers", &Wrapped<&SettleWorkersEntry>::Run);
   module.def("elapsed_time", &Wrapped<&ElapsedTimeEntry>::Run);
   module.def("stream_priority", &Wrapped<&StreamPriorityEntry>::Run);
 }

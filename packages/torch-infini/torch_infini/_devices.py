@@ -67,6 +67,11 @@ def set_device(device: DeviceLike) -> None:
         _native.exchange_device(index)
 
 
+def exchange_device(device: int) -> int:
+    """Makes a device current and returns the one that was; a negative index changes nothing."""
+    return _native.exchange_device(device) if device >= 0 else _native.current_device()
+
+
 def synchronize(device: DeviceLike = None) -> None:
     """Waits for all work on a device (default: the current one); other threads go on."""
     _native.synchronize(device_index(device))

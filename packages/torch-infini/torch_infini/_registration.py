@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from pathlib import Path
 
 import torch
@@ -31,10 +32,13 @@ def register() -> str:
     except RuntimeError as error:
         raise ImportError(f"torch_infini: {error}") from error
     backend_registration.rename_privateuse1_backend(BACKEND_NAME)
-    from torch_infini import infini
+    from torch_infini import _compile, _upstream, infini
 
     torch._register_device_module(BACKEND_NAME, infini)  # type: ignore[no-untyped-call]  # torch's
     backend_registration.generate_methods_for_privateuse1_backend(for_storage=True)
+    _upstream.install()
+    _compile.install()
+    atexit.register(_native.settle_workers)
     return record.version
 
 

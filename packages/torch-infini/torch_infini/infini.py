@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from torch_infini import _native
 from torch_infini._devices import (
     DeviceProperties,
@@ -9,6 +11,7 @@ from torch_infini._devices import (
     device,
     device_count,
     device_of,
+    exchange_device,
     get_device_capability,
     get_device_name,
     get_device_properties,
@@ -62,6 +65,8 @@ __all__ = [
     "device_count",
     "device_of",
     "empty_cache",
+    "exchange_device",
+    "get_amp_supported_dtype",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
@@ -70,6 +75,7 @@ __all__ = [
     "init",
     "initial_seed",
     "is_available",
+    "is_bf16_supported",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
@@ -93,10 +99,21 @@ __all__ = [
 
 
 def init() -> None:
-    """Chooses the backend now; otherwise the first use does."""
-    _native.device_count()
+    """Binds the calling thread to its device now; otherwise its first use does."""
+    _native.init()
 
 
 def is_initialized() -> bool:
-    """Whether this process has chosen its backend and may use it (not after fork)."""
+    """Whether this process has used a device, and may go on (not after fork). Counting devices is
+    no use."""
     return _native.is_initialized()
+
+
+def get_amp_supported_dtype() -> list[torch.dtype]:
+    """Returns the low precisions of `torch.autocast("infini")`."""
+    return [torch.float16, torch.bfloat16]
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether operators take bfloat16: always."""
+    return True

@@ -29,4 +29,19 @@ void CheckPlace(const OperatorInfo& info, const char* argument, const at::Tensor
                               "; infini has kernels for strided tensors only");
 }
 
+void CheckSameType(const OperatorInfo& info, const char* argument, const at::Tensor& tensor,
+                   const char* main_argument, const at::Tensor& main) {
+  TORCH_CHECK(tensor.scalar_type() == main.scalar_type(), info.overload, ": expected `", argument,
+              "` to have the type of `", main_argument, "`, ", TypeName(main.scalar_type()),
+              ", got ", TypeName(tensor.scalar_type()));
+}
+
+void CheckOut(const OperatorInfo& info, const at::Tensor& out, c10::Device device,
+              c10::ScalarType type) {
+  TORCH_CHECK(out.device() == device, info.overload, ": expected `out` on ", device, ", it is on ",
+              out.device());
+  TORCH_CHECK(out.scalar_type() == type, info.overload, ": expected `out` of type ", TypeName(type),
+              ", got ", TypeName(out.scalar_type()));
+}
+
 }  // namespace torch_infini

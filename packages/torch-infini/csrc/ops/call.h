@@ -46,6 +46,20 @@ inline void CheckType(const OperatorInfo& info, c10::ScalarType type, c10::Devic
 void CheckPlace(const OperatorInfo& info, const char* argument, const at::Tensor& tensor,
                 c10::Device device);
 
+/// The same for a tensor that may be absent.
+inline void CheckPlace(const OperatorInfo& info, const char* argument,
+                       const std::optional<at::Tensor>& tensor, c10::Device device) {
+  if (tensor.has_value() && tensor->defined()) CheckPlace(info, argument, *tensor, device);
+}
+
+/// Checks that `tensor` has the element type of the operator's main argument.
+void CheckSameType(const OperatorInfo& info, const char* argument, const at::Tensor& tensor,
+                   const char* main_argument, const at::Tensor& main);
+
+/// Checks that `out` can take a result of `type` on `device`.
+void CheckOut(const OperatorInfo& info, const at::Tensor& out, c10::Device device,
+              c10::ScalarType type);
+
 /// The context and the views of one call on one device.
 class Call {
  public:
@@ -85,6 +99,11 @@ inline infini::ops::Scalar ToScalar(const at::Scalar& scalar) {
     default:
       return scalar.to<double>();
   }
+}
+
+inline std::optional<infini::ops::Scalar> ToScalar(const std::optional<at::Scalar>& scalar) {
+  if (!scalar.has_value()) return std::nullopt;
+  return ToScalar(*scalar);
 }
 
 }  // namespace torch_infini

@@ -4,10 +4,22 @@
 
 #include <torch/library.h>
 
+#include <cstdint>
+#include <map>
+#include <string>
+
 namespace torch_infini {
 
 /// Registers, for every operator without a kernel, the error that names it.
+///
+/// The environment variable TORCH_INFINI_ENABLE_CPU_FALLBACK replaces the error
+/// by a copy to the CPU, the operator there, and a copy back: for all operators
+/// with 1, else for those that it lists ("aten::erfinv,aten::cumsum.out"; a name
+/// without overload means all of them). Each is announced by a warning once.
 void RegisterFallback(torch::Library& library);
+
+/// How often each operator ran on the CPU in this process.
+std::map<std::string, std::int64_t> FallbackCounts();
 
 }  // namespace torch_infini
 

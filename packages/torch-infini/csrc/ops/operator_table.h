@@ -4,6 +4,7 @@
 
 #include <torch/library.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,16 @@ namespace torch_infini {
 /// Registers every operator of the table; generated.
 void RegisterOperators(torch::Library& library);
 
+/// Registers gradients of those operators that PyTorch itself composes of
+/// others, and so has none for; generated.
+void RegisterGradients(torch::Library& library);
+
 /// The `aten::` overloads that `RegisterOperators` registers; generated.
 std::vector<std::string> RegisteredOverloads();
+
+/// The overloads that operators.json lists and that are not registered, and
+/// why; generated.
+std::map<std::string, std::string> UnservedOverloads();
 
 }  // namespace torch_infini
 

@@ -4,11 +4,13 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/WrapDimMinimal.h>
 #include <c10/util/SmallVector.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "ops/call.h"
 
@@ -42,6 +44,32 @@ inline void AppendSizes(Shape& shape, const at::Tensor& tensor, std::int64_t beg
 inline void AppendBroadcast(Shape& shape, const at::Tensor& a, const at::Tensor& b) {
   const auto sizes = at::infer_size_dimvector(a.sizes(), b.sizes());
   shape.append(sizes.begin(), sizes.end());
+}
+
+/// Appends the sizes of `tensor` without the dimensions `dims` (none means all),
+/// or with 1 in their place.
+inline void AppendReduced(Shape& shape, const at::Tensor& tensor,
+                          std::span<const std::int64_t> dims, bool keepdim) {
+  const std::int64_t rank = tensor.dim();
+  for (std::int64_t dim = 0; dim < rank; ++dim) {
+    const bool reduced = dims.empty() || std::find(dims.begin(), dims.end(), dim) != dims.end() ||
+                         std::find(dims.begin(), dims.end(), dim - rank) != dims.end();
+    if (!reduced) {
+      shape.push_back(tensor.size(dim));
+    } else if (keepdim) {
+      shape.push_back(1);
+    }
+  }
+}
+
+/// Appends the sizes of `tensor` with `size` in dimension `dim`.
+inline void AppendReplaced(Shape& shape, const at::Tensor& tensor, std::int64_t dim,
+                           std::int64_t size) {
+  const auto sizes = tensor.sizes();
+  const std::size_t before = shape.size();
+  shape.append(sizes.begin(), sizes.end());
+  if (tensor.dim() == 0) return;
+  shape[before + static_cast<std::size_t>(c10::maybe_wrap_dim(dim, tensor.dim()))] = size;
 }
 
 }  // namespace torch_infini

@@ -2,7 +2,7 @@
 //
 // PyTorch's own `meta` function of an operator checks the arguments, promotes
 // types, broadcasts and decides shape and strides of the result. The classes
-// here give it the result tensor in the three forms of an operator:
+// here give it the result tensors in the three forms of an operator:
 // functional, `out=` and in-place.
 #ifndef TORCH_INFINI_OPS_STRUCTURED_H_
 #define TORCH_INFINI_OPS_STRUCTURED_H_
@@ -13,11 +13,10 @@
 #include <ATen/native/Resize.h>
 #include <torch/headeronly/version.h>
 
+#include <array>
 #include <concepts>
-#include <functional>
-#include <type_traits>
+#include <cstddef>
 
-#include "ops/call.h"
 #include "ops/copy.h"
 #include "ops/empty.h"
 
@@ -61,117 +60,80 @@ class StructuredForm : public Meta {
   }
 };
 
-/// `op(...)`: makes the result.
-template <typename Meta>
+/// `op(...)`: makes the results.
+template <typename Meta, std::size_t kCount = 1>
 class FunctionalForm final : public StructuredForm<Meta> {
  public:
-  const at::Tensor& maybe_get_output(std::int64_t /*index*/) override { return result; }
+  const at::Tensor& maybe_get_output(std::int64_t index) override { return Result(index); }
 
-  at::Tensor result;
+  at::Tensor& Result(std::int64_t index) { return results_[static_cast<std::size_t>(index)]; }
 
  private:
-  void SetOutput(std::int64_t /*index*/, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+  void SetOutput(std::int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                  c10::TensorOptions options, bool /*exact_strides*/) override {
     const c10::ScalarType type = options.dtype().toScalarType();
     const c10::DeviceIndex device = options.device().index();
     if (strides.empty()) {
-      result = EmptyStrided(sizes, c10::contiguous_strides(sizes), type, device);
+      Result(index) = EmptyStrided(sizes, c10::contiguous_strides(sizes), type, device);
     } else {
-      result = EmptyStrided(sizes, strides, type, device);
+      Result(index) = EmptyStrided(sizes, strides, type, device);
     }
   }
+
+  std::array<at::Tensor, kCount> results_;
 };
 
-/// `op(..., out=out)` and `op_(...)`: the result goes to a given tensor.
-template <typename Meta>
+/// `op(..., out=out)` and `op_(...)`: the results go to given tensors.
+template <typename Meta, std::size_t kCount = 1>
 class OutForm final : public StructuredForm<Meta> {
  public:
-  OutForm(const at::Tensor& out, bool in_place) : out_(out), in_place_(in_place) {}
-
-  const at::Tensor& maybe_get_output(std::int64_t /*index*/) override {
-    return proxy_.defined() ? proxy_ : out_;
+  template <typename... Tensors>
+  explicit OutForm(bool in_place, const Tensors&... outs) : outs_{&outs...}, in_place_(in_place) {
+    static_assert(sizeof...(Tensors) == kCount);
   }
+
+  const at::Tensor& maybe_get_output(std::int64_t index) override { return Result(index); }
 
   /// Where the kernel writes.
-  const at::Tensor& target() const { return proxy_.defined() ? proxy_ : out_; }
+  const at::Tensor& Result(std::int64_t index) const {
+    const auto i = static_cast<std::size_t>(index);
+    return proxies_[i].defined() ? proxies_[i] : *outs_[i];
+  }
 
-  /// Moves the result to the given tensor if the kernel could not write there.
+  /// Moves results to the given tensors where the kernel could not write there.
   void Finish() const {
-    if (proxy_.defined()) Copy(proxy_, out_, /*non_blocking=*/false);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (proxies_[i].defined()) Copy(proxies_[i], *outs_[i], /*non_blocking=*/false);
+    }
   }
 
  private:
-  void SetOutput(std::int64_t /*index*/, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+  void SetOutput(std::int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                  c10::TensorOptions options, bool exact_strides) override {
-    TORCH_CHECK(options.dtype() == out_.dtype(),
+    const at::Tensor& out = *outs_[static_cast<std::size_t>(index)];
+    TORCH_CHECK(options.dtype() == out.dtype(),
                 "Expected out tensor to have "
                 "dtype ",
-                options.dtype(), ", but got ", out_.dtype(), " instead");
-    TORCH_CHECK(options.device() == out_.device(),
+                options.dtype(), ", but got ", out.dtype(), " instead");
+    TORCH_CHECK(options.device() == out.device(),
                 "Expected out tensor to be "
                 "on ",
-                options.device(), ", but it is on ", out_.device());
+                options.device(), ", but it is on ", out.device());
     if (in_place_) {
-      TORCH_CHECK(out_.sizes() == sizes, "output with shape ", out_.sizes(),
+      TORCH_CHECK(out.sizes() == sizes, "output with shape ", out.sizes(),
                   " doesn't match the broadcast shape ", sizes);
-    } else if (at::native::resize_output(out_, sizes) && !strides.empty()) {
-      out_.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+    } else if (at::native::resize_output(out, sizes) && !strides.empty()) {
+      out.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
     }
-    if (exact_strides && !strides.empty() && out_.strides() != strides) {
-      proxy_ = EmptyStrided(sizes, strides, out_.scalar_type(), out_.device().index());
+    if (exact_strides && !strides.empty() && out.strides() != strides) {
+      proxies_[static_cast<std::size_t>(index)] =
+          EmptyStrided(sizes, strides, out.scalar_type(), out.device().index());
     }
   }
 
-  const at::Tensor& out_;
+  std::array<const at::Tensor*, kCount> outs_;
   const bool in_place_;
-  at::Tensor proxy_;
-};
-
-/// Calls an elementwise operator, whose `meta` made `iterator`.
-///
-/// PyTorch's iterator says which type the operator computes in. Operands of
-/// another type, and 0-dimensional operands on the CPU, are brought to it here;
-/// a result of another type is computed in that type first.
-class ElementwiseCall {
- public:
-  ElementwiseCall(const OperatorInfo& info, at::TensorIteratorBase& iterator, const at::Tensor& out)
-      : call_(out.device().index()),
-        type_(iterator.common_dtype()),
-        device_(out.device()),
-        out_(out) {
-    CheckType(info, type_, device_);
-    if (out.scalar_type() != type_) [[unlikely]] {
-      converted_ = EmptyStrided(out.sizes(), out.strides(), type_, device_.index());
-    }
-  }
-
-  const infini::ops::Context& context() const noexcept { return call_.context(); }
-
-  infini::rt::TensorView Input(const at::Tensor& tensor) {
-    if (tensor.scalar_type() == type_ && tensor.device() == device_) [[likely]] {
-      return call_.View(tensor);
-    }
-    at::Tensor& ready = ready_.emplace_back(tensor.device() == device_
-                                                ? tensor.to(type_)
-                                                : UploadScalar(tensor, type_, device_.index()));
-    return call_.View(ready);
-  }
-
-  infini::rt::TensorView Output() const {
-    return call_.View(converted_.defined() ? converted_ : out_);
-  }
-
-  void Finish() const {
-    if (converted_.defined()) Copy(converted_, out_, /*non_blocking=*/false);
-  }
-
- private:
-  Call call_;
-  c10::ScalarType type_;
-  c10::Device device_;
-  const at::Tensor& out_;
-  at::Tensor converted_;
-  c10::SmallVector<at::Tensor, 3> ready_;  // keeps converted operands alive
+  std::array<at::Tensor, kCount> proxies_;
 };
 
 }  // namespace torch_infini

@@ -29,10 +29,24 @@ BlockPool& PoolOf(c10::DeviceIndex device) {
   return *(*pools)[static_cast<std::size_t>(device)];
 }
 
+/// Tells a memory profiler, if there is one, of bytes taken (or given back, if
+/// negative).
+void TellProfiler(const Block& block, std::int64_t bytes) {
+  if (!c10::memoryProfilingEnabled()) [[likely]] {
+    return;
+  }
+  const auto stats = PoolOf(block.device).Stats();
+  const auto total = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  c10::reportMemoryUsageToProfiler(
+      block.data, bytes, static_cast<std::size_t>(stats.allocated_bytes[total].current),
+      static_cast<std::size_t>(stats.reserved_bytes[total].current), {kDeviceType, block.device});
+}
+
 void DeleteBlock(void* context) {
   // A forked child only forgets its copies: the memory is the parent's.
   if (context == nullptr || InBadFork()) return;
   auto* const block = static_cast<Block*>(context);
+  TellProfiler(*block, -static_cast<std::int64_t>(block->size));
   PoolOf(block->device).Free(block);
 }
 
@@ -96,6 +110,7 @@ c10::DataPtr Allocate(std::size_t bytes, c10::DeviceIndex device) {
   if (bytes == 0) return {nullptr, nullptr, &DeleteBlock, where};
   Block* const block =
       PoolOf(device).Allocate(bytes, state.stream_ids[static_cast<std::size_t>(device)]);
+  TellProfiler(*block, static_cast<std::int64_t>(block->size));
   return {block->data, block, &DeleteBlock, where};
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace rt = infini::rt;
 
-std::atomic<bool> backend_in_use{false};
+std::atomic<bool> device_in_use{false};
 std::atomic<bool> in_bad_fork{false};
 
 Backend ChooseBackend() {
@@ -41,7 +41,6 @@ Backend ChooseBackend() {
       // `BindThread`.
       thread_state.generation = 0;
     });
-    backend_in_use.store(true, std::memory_order_release);
     return backend;
   });
 }
@@ -53,7 +52,7 @@ thread_local constinit ThreadState thread_state;
 bool InBadFork() noexcept { return in_bad_fork.load(std::memory_order_relaxed); }
 
 bool IsInitialized() noexcept {
-  return backend_in_use.load(std::memory_order_acquire) && !InBadFork();
+  return device_in_use.load(std::memory_order_acquire) && !InBadFork();
 }
 
 void ThrowBadFork() {
@@ -86,6 +85,7 @@ void BindThread(ThreadState& state) {
     if (backend.device_count > 0) rt::runtime::SetDevice(state.device);
     state.generation = rt::runtime::SelectionGeneration();
   });
+  device_in_use.store(true, std::memory_order_release);
 }
 
 c10::DeviceIndex DeviceCount() { return static_cast<c10::DeviceIndex>(GetBackend().device_count); }

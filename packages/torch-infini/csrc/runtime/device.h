@@ -33,7 +33,7 @@ struct Backend {
 /// used: in a forked child of a process that used one.
 const Backend& GetBackend();
 
-/// Whether `GetBackend` has chosen a backend and this process may use it.
+/// Whether a thread of this process has been bound to a device, and may use it.
 bool IsInitialized() noexcept;
 
 /// Throws unless InfiniRT was built with its cpu backend.

@@ -64,10 +64,3 @@ def test_types_without_a_kernel_are_refused_by_name() -> None:
     x = torch.ones(3, 8, dtype=torch.int32, device="infini")
     with pytest.raises(NotImplementedError, match=r"aten::linear.*int32 on infini:0"):
         functional.linear(x, x)
-
-
-def test_missing_backward_is_an_error_that_names_it() -> None:
-    x = torch.randn(3, 8).to("infini").requires_grad_()
-    y = functional.linear(x, torch.randn(6, 8).to("infini"))
-    with pytest.raises(NotImplementedError, match="linear_backward"):
-        y.backward(torch.ones(3, 6).to("infini"))

@@ -7,15 +7,12 @@
 #include <limits>
 
 namespace torch_infini::adapters {
-namespace {
 
 double DefaultEpsilon(c10::ScalarType type) {
   return type == c10::ScalarType::Double
              ? std::numeric_limits<double>::epsilon()
              : static_cast<double>(std::numeric_limits<float>::epsilon());
 }
-
-}  // namespace
 
 std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(const OperatorInfo& info, const at::Tensor& input,
                                                 c10::IntArrayRef normalized_shape,

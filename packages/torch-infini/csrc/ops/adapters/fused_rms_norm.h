@@ -11,11 +11,15 @@
 
 namespace torch_infini::adapters {
 
+/// What is added under the root where the caller gives nothing: the machine
+/// epsilon of the type in which PyTorch accumulates.
+double DefaultEpsilon(c10::ScalarType type);
+
 /// Normalises the last `normalized_shape.size()` dimensions of `input`.
 ///
-/// Without `eps`, the machine epsilon of the type in which PyTorch accumulates.
-/// The second result, the reciprocal root mean square, is undefined: InfiniOps'
-/// operator does not give it, and only a backward pass would read it.
+/// Without `eps`, `DefaultEpsilon`. The second result, the reciprocal root mean
+/// square, is undefined: InfiniOps' operator does not give it, and
+/// `autograd::FusedRmsNorm` does without.
 std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(const OperatorInfo& info, const at::Tensor& input,
                                                 c10::IntArrayRef normalized_shape,
                                                 const std::optional<at::Tensor>& weight,

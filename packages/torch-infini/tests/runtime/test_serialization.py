@@ -1,0 +1,93 @@
+"""Saving, loading, copying and sharing."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from multiprocessing.reduction import ForkingPickler
+
+import pytest
+import torch
+
+
+def saved(value: object) -> io.BytesIO:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    buffer.seek(0)
+    return buffer
+
+
+@pytest.mark.parametrize("place", [None, "infini", "infini:0", "cpu", {"infini:0": "cpu"}], ids=str)
+def test_saved_tensors_load_where_they_were_or_are_told_to(place: object) -> None:
+    x = torch.arange(6.0).reshape(2, 3).to("infini")
+    y = torch.load(saved({"x": x, "t": x.t()}), map_location=place)
+    device = "cpu" if place in ("cpu", {"infini:0": "cpu"}) else "infini"
+    assert y["x"].device.type == device
+    assert torch.equal(y["x"].cpu(), x.cpu())
+    assert torch.equal(y["t"].cpu(), x.t().cpu())
+    # Both are views of one storage still.
+    assert y["t"].data_ptr() == y["x"].data_ptr()
+
+
+def test_tensors_of_the_cpu_load_onto_infini() -> None:
+    y = torch.load(saved(torch.arange(3)), map_location="infini")
+    assert y.device == torch.device("infini:0")
+    assert y.tolist() == [0, 1, 2]
+
+
+@pytest.mark.usefixtures("two_devices")
+def test_device_index_survives() -> None:
+    x = torch.ones(2, device="infini:1")
+    assert torch.load(saved(x)).device == torch.device("infini:1")
+    assert torch.load(saved(x), map_location={"infini:1": "infini:0"}).device.index == 0
+    assert pickle.loads(pickle.dumps(x)).device.index == 1
+    assert copy.deepcopy(x).device.index == 1
+
+
+def test_device_that_does_not_exist_is_refused_by_name() -> None:
+    with pytest.raises(RuntimeError, match=r"INFINI device 7 but torch\.infini\.device_count"):
+        torch.load(saved(torch.ones(2)), map_location="infini:7")
+    with pytest.raises(RuntimeError, match="infini:7"):
+        torch.ones(2).to("infini:7")
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int16, torch.bfloat16, torch.complex128])
+def test_pickle_and_deepcopy_keep_values_type_and_layout(dtype: torch.dtype) -> None:
+    x = torch.ones(2, 3).to(dtype).to("infini").t()
+    for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.copy(x)):
+        assert y.device == x.device
+        assert y.dtype == dtype
+        assert y.stride() == x.stride()
+        assert torch.equal(y.cpu(), x.cpu())
+
+
+def test_parameters_and_modules_round_trip() -> None:
+    layer = torch.nn.Linear(3, 2).to("infini")
+    other = torch.nn.Linear(3, 2).to("infini")
+    other.load_state_dict(torch.load(saved(layer.state_dict())))
+    assert torch.equal(other.weight.cpu(), layer.weight.cpu())
+    assert other.weight.device.type == "infini"
+    assert isinstance(copy.deepcopy(layer).weight, torch.nn.Parameter)
+    assert layer.cpu().weight.device.type == "cpu"
+
+
+def test_moves_by_name_number_and_method() -> None:
+    x = torch.arange(3)
+    for y in (x.to("infini"), x.to(torch.device("infini", 0)), x.infini(), x.infini(0), x.to(0)):
+        assert y.device == torch.device("infini:0")
+        assert y.is_infini
+        assert torch.equal(y.cpu(), x)
+    assert not x.is_infini
+
+
+def test_sharing_between_processes_is_refused() -> None:
+    x = torch.ones(2, device="infini")
+    with pytest.raises(RuntimeError, match="only available on CPU"):
+        ForkingPickler.dumps(x)
+    assert x.cpu().share_memory_().is_shared()
+
+
+def test_numpy_is_refused_as_for_every_device() -> None:
+    with pytest.raises(TypeError, match="infini:0 device type tensor to numpy"):
+        torch.ones(2, device="infini").numpy()
