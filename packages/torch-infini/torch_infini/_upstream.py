@@ -25,7 +25,7 @@ def _print_from_host() -> None:
     Formatting takes a dozen operators, and must work in tracebacks and debuggers, for element types
     whose operators a device need not have.
     """
-    format_contents = _tensor_str._tensor_str
+    format_contents: Any = _tensor_str._tensor_str
 
     @functools.wraps(format_contents)
     def format_from_host(self: torch.Tensor, *arguments: Any, **named: Any) -> Any:

@@ -12,7 +12,7 @@ from torch_infini import _native
 NEEDED = {"aten::mean.out", "aten::rsqrt.out", "aten::sum.IntList_out"}
 
 pytestmark = pytest.mark.skipif(
-    not NEEDED <= set(_native.registered_overloads()),
+    not set(_native.registered_overloads()) >= NEEDED,
     reason="the InfiniOps of this build has no reductions",
 )
 
