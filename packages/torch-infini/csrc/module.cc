@@ -9,11 +9,13 @@
 #include <torch/csrc/Generator.h>
 #include <torch/library.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "autograd/workers.h"
 #include "ops/autocast.h"
+#include "ops/composed.h"
 #include "ops/copy.h"
 #include "ops/empty.h"
 #include "ops/factory.h"
@@ -55,6 +57,10 @@ void RegisterBackend() {
   RegisterCopy(operators);
   RegisterFactory(operators);
   RegisterOperators(operators);
+  const std::vector<std::string> listed = RegisteredOverloads();
+  const std::set<std::string> served(listed.begin(), listed.end());
+  RegisterComposed({operators, served});
+  RegisterComposedTraining({operators, served});
   RegisterGradients(Registrations("aten", DispatchKey::AutogradPrivateUse1));
   RegisterAutocast(Registrations("aten", DispatchKey::AutocastPrivateUse1),
                    Registrations("_", DispatchKey::AutocastPrivateUse1));

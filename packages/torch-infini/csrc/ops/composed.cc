@@ -1,0 +1,283 @@
+#include "ops/composed.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <c10/core/WrapDimMinimal.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "ops/index.h"
+
+namespace torch_infini {
+namespace {
+
+using at::OptionalIntArrayRef;
+using at::Scalar;
+using at::Tensor;
+using OptionalDim = std::optional<std::int64_t>;
+
+// --- Elementwise ---
+
+Tensor& AddcmulOut(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value,
+                   Tensor& out) {
+  return at::add_out(out, self, at::mul(a, b), value);
+}
+
+Tensor& AddcdivOut(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value,
+                   Tensor& out) {
+  return at::add_out(out, self, at::div(a, b), value);
+}
+
+/// From the nearer end, as PyTorch.
+Tensor& LerpScalarOut(const Tensor& self, const Tensor& end, const Scalar& weight, Tensor& out) {
+  const double share = weight.toDouble();
+  if (std::abs(share) < 0.5) return at::add_out(out, self, at::sub(end, self), weight);
+  return at::sub_out(out, end, at::sub(end, self), 1.0 - share);
+}
+
+Tensor& LerpTensorOut(const Tensor& self, const Tensor& end, const Tensor& weight, Tensor& out) {
+  const Tensor way = at::sub(end, self);
+  const Tensor from_self = at::add(self, at::mul(weight, way));
+  const Tensor from_end = at::sub(end, at::mul(way, at::rsub(weight, 1)));
+  return at::where_out(out, at::lt(at::abs(weight), 0.5), from_self, from_end);
+}
+
+Tensor& SignOut(const Tensor& self, Tensor& out) {
+  return at::sub_out(out, self.gt(0).to(self.scalar_type()), self.lt(0).to(self.scalar_type()));
+}
+
+Tensor IsNan(const Tensor& self) { return self.ne(self); }
+
+Tensor& MaskedFillTensor(Tensor& self, const Tensor& mask, const Tensor& value) {
+  TORCH_CHECK(value.dim() == 0,
+              "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+              value.dim(), " dimension(s).");
+  TORCH_CHECK(mask.scalar_type() == c10::ScalarType::Bool,
+              "masked_fill_ only supports boolean masks, but got mask with dtype ",
+              mask.scalar_type());
+  return self.copy_(at::where(mask.expand(self.sizes()), value.to(self.scalar_type()), self));
+}
+
+Tensor& MaskedFillScalar(Tensor& self, const Tensor& mask, const Scalar& value) {
+  return MaskedFillTensor(self, mask,
+                          at::scalar_tensor(value, at::TensorOptions().dtype(self.scalar_type())));
+}
+
+/// Keeps the elements of `self` whose column is less than, or greater than, its
+/// row by at most, or at least, `diagonal`.
+Tensor& Triangle(const Tensor& self, std::int64_t diagonal, bool lower, Tensor& out) {
+  const auto options = at::TensorOptions().dtype(c10::kLong).device(self.device());
+  const Tensor rows = at::arange(self.size(-2), options).unsqueeze(1);
+  const Tensor distance = at::arange(self.size(-1), options) - rows;
+  const Tensor kept = lower ? distance.le(diagonal) : distance.ge(diagonal);
+  const Tensor zero = at::scalar_tensor(0, at::TensorOptions().dtype(self.scalar_type()));
+  return out.copy_(at::where(kept, self, zero));
+}
+
+Tensor& TrilOut(const Tensor& self, std::int64_t diagonal, Tensor& out) {
+  out.resize_(self.sizes());
+  return Triangle(self, diagonal, /*lower=*/true, out);
+}
+
+Tensor& TriuOut(const Tensor& self, std::int64_t diagonal, Tensor& out) {
+  out.resize_(self.sizes());
+  return Triangle(self, diagonal, /*lower=*/false, out);
+}
+
+// --- Reductions ---
+
+Tensor CountNonzero(const Tensor& self, OptionalIntArrayRef dims, bool keepdim) {
+  const Tensor marks = self.scalar_type() == c10::ScalarType::Bool ? self : self.ne(0);
+  return at::sum(marks, dims, keepdim);
+}
+
+/// A bool result; uint8 operands give uint8, as in PyTorch.
+Tensor& Truth(const Tensor& self, const Tensor& truth, Tensor& out) {
+  out.resize_(truth.sizes());
+  TORCH_CHECK(out.scalar_type() == c10::ScalarType::Bool ||
+                  out.scalar_type() == c10::ScalarType::Byte || self.device() == out.device(),
+              "any/all: expected `out` to be bool on ", self.device());
+  return out.copy_(truth);
+}
+
+Tensor& AnyDimOut(const Tensor& self, std::int64_t dim, bool keepdim, Tensor& out) {
+  return Truth(self, CountNonzero(self, dim, keepdim).gt(0), out);
+}
+
+Tensor& AnyOut(const Tensor& self, Tensor& out) {
+  return Truth(self, CountNonzero(self, c10::nullopt, false).gt(0), out);
+}
+
+Tensor& AllDimOut(const Tensor& self, std::int64_t dim, bool keepdim, Tensor& out) {
+  const std::int64_t count = self.dim() == 0 ? 1 : self.size(dim);
+  return Truth(self, CountNonzero(self, dim, keepdim).eq(count), out);
+}
+
+Tensor& AllOut(const Tensor& self, Tensor& out) {
+  return Truth(self, CountNonzero(self, c10::nullopt, false).eq(self.numel()), out);
+}
+
+void RequireElements(const char* name, const Tensor& self) {
+  TORCH_CHECK(self.numel() > 0, name,
+              "(): Expected reduction dim to be specified for "
+              "input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
+}
+
+Tensor Max(const Tensor& self) {
+  RequireElements("max", self);
+  return at::amax(self);
+}
+
+Tensor Min(const Tensor& self) {
+  RequireElements("min", self);
+  return at::amin(self);
+}
+
+template <typename Find>
+std::tuple<Tensor&, Tensor&> Extreme(const Tensor& self, std::int64_t dim, bool keepdim,
+                                     Tensor& values, Tensor& indices, Find&& find) {
+  if (self.dim() == 0) {
+    values.resize_({}).copy_(self);
+    indices.resize_({}).zero_();
+    return {values, indices};
+  }
+  const Tensor places = find(self, dim, /*keepdim=*/true);
+  const Tensor found = at::gather(self, dim, places);
+  values.resize_(keepdim ? found.sizes() : found.squeeze(dim).sizes());
+  indices.resize_(values.sizes());
+  values.copy_(found.view(values.sizes()));
+  indices.copy_(places.view(values.sizes()));
+  return {values, indices};
+}
+
+std::tuple<Tensor&, Tensor&> MaxDimOut(const Tensor& self, std::int64_t dim, bool keepdim,
+                                       Tensor& values, Tensor& indices) {
+  return Extreme(self, dim, keepdim, values, indices,
+                 [](const Tensor& x, std::int64_t d, bool k) { return at::argmax(x, d, k); });
+}
+
+std::tuple<Tensor&, Tensor&> MinDimOut(const Tensor& self, std::int64_t dim, bool keepdim,
+                                       Tensor& values, Tensor& indices) {
+  return Extreme(self, dim, keepdim, values, indices,
+                 [](const Tensor& x, std::int64_t d, bool k) { return at::argmin(x, d, k); });
+}
+
+std::int64_t CountOf(const Tensor& self, OptionalIntArrayRef dims) {
+  if (!dims.has_value() || dims->empty()) return self.numel();
+  std::int64_t count = 1;
+  for (const std::int64_t dim : *dims) count *= self.dim() == 0 ? 1 : self.size(dim);
+  return count;
+}
+
+Tensor Var(const Tensor& self, OptionalIntArrayRef dims, const std::optional<Scalar>& correction,
+           bool keepdim) {
+  TORCH_CHECK(at::isFloatingType(self.scalar_type()), "var: expected a floating-point tensor, got ",
+              self.scalar_type());
+  const Tensor centred = self - at::mean(self, dims, /*keepdim=*/true);
+  const double degrees = static_cast<double>(CountOf(self, dims)) -
+                         (correction.has_value() ? correction->toDouble() : 1.0);
+  return at::div(at::sum(centred * centred, dims, keepdim), std::max(degrees, 0.0));
+}
+
+Tensor Std(const Tensor& self, OptionalIntArrayRef dims, const std::optional<Scalar>& correction,
+           bool keepdim) {
+  return Var(self, dims, correction, keepdim).sqrt();
+}
+
+Tensor& VectorNormOut(const Tensor& self, const Scalar& order, OptionalIntArrayRef dims,
+                      bool keepdim, std::optional<at::ScalarType> type, Tensor& out) {
+  const Tensor values = type.has_value() ? self.to(*type) : self;
+  const double p = order.toDouble();
+  Tensor result;
+  if (p == 2.0) {
+    result = at::sum(values * values, dims, keepdim).sqrt();
+  } else if (p == 1.0) {
+    result = at::sum(values.abs(), dims, keepdim);
+  } else if (p == 0.0) {
+    result = CountNonzero(values, dims, keepdim).to(values.scalar_type());
+  } else if (std::isinf(p)) {
+    const at::IntArrayRef plain = dims.value_or(at::IntArrayRef{});
+    result =
+        p > 0 ? at::amax(values.abs(), plain, keepdim) : at::amin(values.abs(), plain, keepdim);
+  } else {
+    result = at::pow(at::sum(at::pow(values.abs(), p), dims, keepdim), 1.0 / p);
+  }
+  out.resize_(result.sizes());
+  return out.copy_(result);
+}
+
+// --- Products ---
+
+Tensor Dot(const Tensor& self, const Tensor& other) {
+  TORCH_CHECK(self.dim() == 1 && other.dim() == 1 && self.numel() == other.numel(),
+              "dot: expected two vectors of one length, got shapes ", self.sizes(), " and ",
+              other.sizes());
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(),
+              "dot : expected both vectors to have same dtype, but found ", self.scalar_type(),
+              " and ", other.scalar_type());
+  return at::sum(self * other);
+}
+
+Tensor& AddmvOut(const Tensor& self, const Tensor& matrix, const Tensor& vector, const Scalar& beta,
+                 const Scalar& alpha, Tensor& out) {
+  const Tensor product = at::mm(matrix, vector.unsqueeze(1)).squeeze(1) * alpha;
+  out.resize_(product.sizes());
+  return out.copy_(beta.toComplexDouble() == 0.0 ? product : product + self * beta);
+}
+
+Tensor& BaddbmmOut(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta,
+                   const Scalar& alpha, Tensor& out) {
+  const Tensor product = at::bmm(a, b) * alpha;
+  out.resize_(product.sizes());
+  return out.copy_(beta.toComplexDouble() == 0.0 ? product : product + self * beta);
+}
+
+// --- Membership ---
+
+Tensor& IsinOut(const Tensor& elements, const Tensor& tested, bool /*assume_unique*/, bool invert,
+                Tensor& out) {
+  const Tensor equal = elements.unsqueeze(-1).eq(tested.flatten());
+  const Tensor found = at::any(equal, -1);
+  out.resize_(elements.sizes());
+  return out.copy_(invert ? found.logical_not() : found);
+}
+
+}  // namespace
+
+void RegisterComposed(Composed library) {
+  library.Add("addcmul.out", TORCH_FN(AddcmulOut))
+      .Add("addcdiv.out", TORCH_FN(AddcdivOut))
+      .Add("lerp.Scalar_out", TORCH_FN(LerpScalarOut))
+      .Add("lerp.Tensor_out", TORCH_FN(LerpTensorOut))
+      .Add("sign.out", TORCH_FN(SignOut))
+      .Add("sgn.out", TORCH_FN(SignOut))
+      .Add("isnan", TORCH_FN(IsNan))
+      .Add("masked_fill_.Tensor", TORCH_FN(MaskedFillTensor))
+      .Add("masked_fill_.Scalar", TORCH_FN(MaskedFillScalar))
+      .Add("tril.out", TORCH_FN(TrilOut))
+      .Add("triu.out", TORCH_FN(TriuOut))
+      .Add("any.out", TORCH_FN(AnyDimOut))
+      .Add("any.all_out", TORCH_FN(AnyOut))
+      .Add("all.out", TORCH_FN(AllDimOut))
+      .Add("all.all_out", TORCH_FN(AllOut))
+      .Add("max", TORCH_FN(Max))
+      .Add("min", TORCH_FN(Min))
+      .Add("max.dim_max", TORCH_FN(MaxDimOut))
+      .Add("min.dim_min", TORCH_FN(MinDimOut))
+      .Add("var.correction", TORCH_FN(Var))
+      .Add("std.correction", TORCH_FN(Std))
+      .Add("linalg_vector_norm.out", TORCH_FN(VectorNormOut))
+      .Add("dot", TORCH_FN(Dot))
+      .Add("addmv.out", TORCH_FN(AddmvOut))
+      .Add("baddbmm.out", TORCH_FN(BaddbmmOut))
+      .Add("isin.Tensor_Tensor_out", TORCH_FN(IsinOut))
+      .Add("index.Tensor", TORCH_FN(Index))
+      .Add("_index_put_impl_", TORCH_FN(IndexPut))
+      .Add("nonzero", TORCH_FN(Nonzero))
+      .Add("masked_select", TORCH_FN(MaskedSelect))
+      .Add("index_add.out", TORCH_FN(IndexAddOut));
+}
+
+}  // namespace torch_infini
