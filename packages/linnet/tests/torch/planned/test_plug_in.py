@@ -1,17 +1,17 @@
-"""The example of docs/linnet/backends.md, installed as a package, takes part in plans."""
+"""The package to start from, installed, takes part in plans."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from linnet_helpers.install import environment, install
 
-PAGE = Path(__file__).parents[5] / "docs" / "linnet" / "backends.md"
-SOURCE = Path(__file__).parents[3] / "src"
+DOCS = Path(__file__).parents[5] / "docs"
+TEMPLATE = DOCS / "examples" / "linnet_backend"
 
 USE = """
 import json, sys, torch
@@ -38,29 +38,13 @@ print(json.dumps({
 """
 
 
-def block(language: str) -> str:
-    """The first code block of a language on the page."""
-    return PAGE.read_text().split(f"```{language}\n")[1].split("```")[0]
-
-
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A folder with the example as an installed distribution."""
+    """A folder with the template as an installed distribution."""
     folder = tmp_path / "site"
-    (folder / "my_package").mkdir(parents=True)
-    (folder / "my_package" / "__init__.py").write_text(block("python"))
-    info = folder / "my_package-0.1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 0.1\n")
-    group, entry = block("toml").strip().splitlines()
-    assert group == '[project.entry-points."linnet.backends"]'
-    (info / "entry_points.txt").write_text(f"[linnet.backends]\n{entry.replace(chr(34), '')}\n")
+    folder.mkdir()
+    install(folder, TEMPLATE)
     return folder
-
-
-def environment(site: Path) -> dict[str, str]:
-    path = os.pathsep.join((str(site), str(SOURCE)))
-    return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
 
 
 def use(site: Path, mode: str) -> dict[str, object]:
@@ -73,6 +57,26 @@ def use(site: Path, mode: str) -> dict[str, object]:
     )
     found: dict[str, object] = json.loads(done.stdout)
     return found
+
+
+def test_the_template_passes_its_own_test(site: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_linear.py"],
+        cwd=site,
+        env=environment(site),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+
+
+def test_the_page_names_the_entry_point_as_the_template_does() -> None:
+    page = (DOCS / "linnet" / "backends.md").read_text()
+    group = page.split("```toml\n")[1].split("```")[0]
+    assert group in (TEMPLATE / "pyproject.toml").read_text()
+    assert '--8<-- "examples/linnet_backend/my_linear.py"' in page
 
 
 def test_the_example_runs_what_it_matches_and_conforms(site: Path) -> None:
@@ -91,7 +95,7 @@ def test_the_example_is_measured_like_any_other(site: Path) -> None:
 
 
 def test_the_example_for_another_contract_is_skipped_and_never_runs(site: Path) -> None:
-    module = site / "my_package" / "__init__.py"
+    module = site / "my_linear.py"
     module.write_text(module.read_text().replace("contract = 1", "contract = 7"))
     found = use(site, "plain")
     assert found["mine"] == 0
