@@ -36,6 +36,7 @@ STATES = [
 STATE_RESULTS = [
     'total',
 ]
+STATES_WRITTEN_IN_PLACE = []
 INPUTS = [
     'x_0',
 ]

@@ -10,15 +10,17 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from linnet.graph import Body, Graph, SourceSpan, Step
+from linnet.graph import Body, Call, Graph, SourceSpan, Step
+from linnet.graph.model import Tree
+from linnet.torch.cache_writes import Bound, position_bounds
 from linnet.torch.expressions import (
     TAKES_NUMBERS,
     dtype_name,
     expression,
-    library_call,
     literal,
     tensor_literal,
 )
+from linnet.torch.library_calls import library_call
 from linnet.torch.stages import Division, Joins, Portion, Unit, divide
 
 INDENT = "    "
@@ -31,7 +33,7 @@ class Source:
     `parameters`: paths, in the order of `main`'s argument; `prepare_parameters` likewise for
     `prepare`. `joined` are groups of paths that are passed as one tensor each, after the plain
     ones. `states` are the paths that `main` reads, `written` those whose new content it returns
-    after the results.
+    after the results, `in_place` those that it writes itself.
     """
 
     text: str
@@ -40,6 +42,7 @@ class Source:
     joined: tuple[tuple[str, ...], ...]
     states: tuple[str, ...]
     written: tuple[str, ...]
+    in_place: tuple[str, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
@@ -52,6 +55,7 @@ def emit(
     fold_weights: bool = True,
     joins: Joins | None = None,
     shared: bool = False,
+    in_place: bool = False,
 ) -> Source:
     """Source for a portion of a graph (all of it by default).
 
@@ -60,11 +64,12 @@ def emit(
 
     The text defines `constants(device)`, `prepare(parameters, constants)` and `main(inputs,
     parameters, states, constants, prepared, device)`. `main` returns its outputs, then the new
-    content of each state that it writes, and writes nothing in place.
+    content of each state that it writes. With `in_place` it writes caches in place instead, where
+    nothing after the write can fail, so that a call which fails leaves them as they were.
     """
     if portion is None:
         portion = Portion.whole(graph)
-    division = divide(graph, portion, numerics, fold_weights, joins)
+    division = divide(graph, portion, numerics, fold_weights, joins, in_place)
     return _Emitter(graph, portion, division, numerics, shared).source()
 
 
@@ -84,9 +89,11 @@ class _Emitter:
         #: Literals that some line needs as a tensor. `shared` are those that `constants` hands on.
         self.literals: dict[int, None] = {}
         self.shared: tuple[int, ...] = ()
+        self.in_place = tuple(u.state for u in division.units if u.state is not None)
         self.returned = (*portion.outputs, *(number for _, number in division.written))
 
     def name(self, number: int) -> str:
+        number = self.division.same.get(number, number)
         value = self.graph.values[number]
         path = self.paths.get(number) or self.states.get(number) or value.name
         if self.renumbered is not None:
@@ -134,6 +141,7 @@ class _Emitter:
             joined,
             tuple(self.states[n] for n in self.state_reads()),
             tuple(path for path, _ in self.division.written),
+            self.in_place,
             self.portion.inputs,
             self.portion.outputs,
         )
@@ -162,6 +170,7 @@ class _Emitter:
             *_listed("JOINED", joined),
             *_listed("STATES", [self.states[n] for n in self.state_reads()]),
             *_listed("STATE_RESULTS", [path for path, _ in self.division.written]),
+            *_listed("STATES_WRITTEN_IN_PLACE", self.in_place),
             *_listed("INPUTS", [self.name(n) for n in self.portion.inputs]),
             *_listed("RESULTS", [self.name(n) for n in self.portion.outputs]),
             *_listed("CONSTANTS", [self.tensor(n) for n in self.constant_exports()]),
@@ -199,6 +208,7 @@ class _Emitter:
         body += _unpacked("states", [self.name(n) for n in self.state_reads()])
         body += _unpacked("constants", [self.tensor(n) for n in self.constant_exports()])
         body += _unpacked("prepared", [self.name(n) for n in self.prepared_exports()])
+        body += [self.check(bound) for bound in self.division.checks]
         keep = set(self.returned)
         last = {n: k for k, unit in enumerate(units) for n in (*unit.reads, *unit.results)}
         span: SourceSpan | None = None
@@ -206,6 +216,7 @@ class _Emitter:
             if unit.span is not None and _place(unit.span) != _place(span):
                 span = unit.span
                 body.append(f"# {_place(span)}")
+            body += [self.check(bound) for bound in unit.checks]
             body += text
             mortal = [
                 n
@@ -261,12 +272,41 @@ class _Emitter:
 
     # --- lines ---
 
+    def check(self, bound: Bound) -> str:
+        what = self.graph.values[bound.value].name or "a position"
+        name = self.tensor(bound.value)
+        return f'operations.check_positions("{what}", {name}, {bound.greatest})'
+
+    def write(self, call: Call) -> list[str]:
+        """A write to a cache in place; the result is the cache."""
+        cache, v = (self.tensor(_only(call.argument(name))) for name in ("cache", "v"))
+        where = _only(call.argument("slot" if call.callee.endswith("write_slot") else "at"))
+        result, at = self.name(call.results[0]), self.tensor(where)
+        positions = f"{at}.to(torch.int64)" if self.graph.values[where].dtype != "i64" else at
+        batch = self.graph.values[call.results[0]].shape[0]
+        if call.callee.endswith("write_slot"):
+            return [f"{result} = {cache}.index_copy_(0, {positions}.reshape(1), {v})"]
+        if call.callee.endswith("write_at"):
+            return [f"{result} = {cache}.index_copy_(2, {positions}.reshape(1), {v})"]
+        if call.callee.endswith("write_rows"):
+            if batch == 1:
+                return [f"{result} = {cache}.index_copy_(2, {positions}, {v})"]
+            return [f"{result} = operations.write_rows_({cache}, {positions}, {v})"]
+        count = self.graph.values[_only(call.argument("v"))].shape[2]
+        start = self.graph.literal(where)
+        if start is not None:
+            return [f"{cache}[:, :, {start}:{int(start) + count}] = {v}", f"{result} = {cache}"]
+        span = f"{positions} + torch.arange({count}, device=device)"
+        return [f"{result} = {cache}.index_copy_(2, {span}, {v})"]
+
     def unit(self, unit: Unit, stage: str) -> list[str]:
         if unit.siblings:
             widths = [self.graph.values[n].shape[-1] for n in unit.results]
             product = f"functional.linear({self.tensor(unit.reads[0])}, {self.joined_name(unit)})"
             targets = ", ".join(self.name(n) for n in unit.results)
             return [f"{targets} = {product}.split({_tuple(map(str, widths))}, dim=-1)"]
+        if unit.call is not None and unit.state is not None:
+            return self.write(unit.call)
         if unit.call is not None:
             text = library_call(self.graph, unit.call, self.tensor, self.numerics)
             return [f"{self.name(unit.results[0])} = {text}"]
@@ -354,12 +394,24 @@ class _Emitter:
         return [*_assigned(results, operands), "while True:", *_indented(inner)]
 
     def block(self, body: Body) -> list[str]:
-        return [line for step in body.steps for line in self.step(step)]
+        lines = []
+        for step in body.steps:
+            for call in body.calls:
+                if call.start == step.index and call.stop > call.start:
+                    lines += [self.check(bound) for bound in position_bounds(self.graph, call)]
+            lines += self.step(step)
+        return lines
 
     def drop(self, body: Body) -> list[str]:
         """Frees what a body made, so that a loop does not keep its last round's values."""
         made = [self.name(n) for step in body.steps for n in step.results]
         return [f"del {', '.join(made)}"] if made else []
+
+
+def _only(tree: Tree) -> int:
+    """The number of an argument that is one tensor."""
+    assert isinstance(tree, int)
+    return tree
 
 
 def _place(span: SourceSpan | None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from linnet.graph import Call, Graph, Step
+from linnet.graph import Graph, Step
 from linnet.graph.kinds import BINARY, SHIFTS, UNARY
 from linnet.torch.dtypes import FLOATS, WIDE_UNSIGNED, torch_dtype
 
@@ -195,33 +195,6 @@ def _wide_unsigned(step: Step, operands: Sequence[str]) -> str | None:
         return f'operations.unsigned("{kind}", {", ".join(operands)})'
     if kind == "cumsum":
         return f"operations.unsigned_cumsum({operands[0]}, {step.attributes['axis']})"
-    return None
-
-
-def library_call(graph: Graph, call: Call, names: Names, numerics: str) -> str | None:
-    """One library function for a whole call of an op, or None where its body is to be written.
-
-    `equivalent` takes functions that round where the body rounds, `fast` any that compute the op.
-    """
-    if numerics == "exact" or call.kind != "op" or len(call.results) != 1:
-        return None
-    dtype = graph.values[call.results[0]].dtype
-    arguments = {argument.name: argument.value for argument in call.arguments}
-    if call.callee == "std.nn.linear::linear" and dtype in FLOATS:
-        parts = [arguments.get(name) for name in ("x", "weight", "bias")]
-        numbers = [names(part) for part in parts if isinstance(part, int)]
-        return f"functional.linear({', '.join(numbers)})" if len(numbers) >= 2 else None
-    if call.callee == "std.nn.norm::rms_norm":
-        x, w, eps = (arguments.get(name) for name in ("x", "weight", "eps"))
-        # The body of a narrower dtype rounds before the weight, PyTorch's function after it.
-        if not (isinstance(x, int) and isinstance(w, int) and isinstance(eps, int)):
-            return None
-        number = graph.literal(eps)
-        if number is None or not (dtype == "f32" or (numerics == "fast" and dtype in FLOATS)):
-            return None
-        size = graph.values[x].shape[-1]
-        epsilon = literal(number, graph.values[eps].dtype)
-        return f"functional.rms_norm({names(x)}, ({size},), {names(w)}, {epsilon})"
     return None
 
 

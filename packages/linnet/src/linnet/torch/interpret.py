@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence, Set
 import torch
 from torch import Tensor
 
-from linnet.graph import Body, Graph, Step
+from linnet.graph import Body, Call, Graph, Step
 from linnet.graph.kinds import BINARY, SHIFTS, UNARY
 from linnet.torch import operations
+from linnet.torch.cache_writes import POSITIONS, position_bounds
 from linnet.torch.dtypes import LINNET_DTYPES, WIDE_UNSIGNED, torch_dtype
 
 
@@ -53,7 +54,7 @@ def interpret_values(
     for constant in graph.constants:
         dtype = torch_dtype(graph.values[constant.value].dtype)
         known[constant.value] = torch.tensor(constant.literal, dtype=dtype, device=device)
-    _Run(graph, torch.device(device)).steps(graph.steps, known, wanted)
+    _Run(graph, torch.device(device)).steps(graph.steps, graph.calls, known, wanted)
     return known
 
 
@@ -62,12 +63,24 @@ class _Run:
         self.graph = graph
         self.device = device
 
-    def steps(self, steps: Sequence[Step], known: dict[int, Tensor], keep: Set[int]) -> None:
+    def steps(
+        self,
+        steps: Sequence[Step],
+        calls: Sequence[Call],
+        known: dict[int, Tensor],
+        keep: Set[int],
+    ) -> None:
+        starting: dict[int, list[Call]] = {}
+        for call in calls:
+            if call.callee in POSITIONS:
+                starting.setdefault(call.start, []).append(call)
         last: dict[int, int] = {}
         for step in steps:
             last.update((number, step.index) for number in (*step.reads, *step.results))
         for step in steps:
             try:
+                for call in starting.get(step.index, ()):
+                    self.check(call, known)
                 results = self.step(step, known)
             except (RuntimeError, IndexError, ZeroDivisionError) as error:
                 raised = IndexError if isinstance(error, IndexError) else RuntimeError
@@ -77,6 +90,12 @@ class _Run:
                 made = self.graph.values[number].origin == "step"
                 if made and last[number] == step.index and number not in keep:
                     known.pop(number, None)
+
+    def check(self, call: Call, known: Mapping[int, Tensor]) -> None:
+        """IndexError where a write would go outside its cache."""
+        for bound in position_bounds(self.graph, call):
+            name = self.graph.values[bound.value].name or "a position"
+            operations.check_positions(name, known[bound.value], bound.greatest)
 
     def step(self, step: Step, known: dict[int, Tensor]) -> list[Tensor]:
         if step.kind == "state_write":
@@ -91,7 +110,7 @@ class _Run:
     ) -> list[Tensor]:
         inner = {**known, **dict(zip(body.inputs, inputs, strict=True))}
         keep = {*known, *body.outputs}
-        self.steps(body.steps, inner, keep)
+        self.steps(body.steps, body.calls, inner, keep)
         return [inner[number] for number in body.outputs]
 
     def control(

@@ -229,14 +229,23 @@ class LinnetModule(Block):
         key = (id(graph), compile if isinstance(compile, str) else None)
         found = self._runners.get(key)
         if found is None:
-            found = self.slice_runner(graph, Portion.whole(graph), key[1], shared=False)
+            found = self.slice_runner(
+                graph, Portion.whole(graph), key[1], shared=False, in_place=not self.trainable
+            )
             self._runners[key] = found
         return found
 
     def slice_runner(
-        self, graph: Graph, portion: Portion, compile: str | None = None, shared: bool = True
+        self,
+        graph: Graph,
+        portion: Portion,
+        compile: str | None = None,
+        shared: bool = True,
+        in_place: bool = False,
     ) -> Runner:
-        """The generated source of a portion of a graph, ready to run; `shared` as for `emit`."""
+        """The generated source of a portion of a graph, ready to run; `shared` and `in_place` as
+        for `emit`.
+        """
         return Runner.of_graph(
             graph,
             portion,
@@ -246,6 +255,7 @@ class LinnetModule(Block):
             join=None if self.trainable else self.join,
             backend=compile,
             shared=shared,
+            in_place=in_place,
         )
 
     def graph_for(

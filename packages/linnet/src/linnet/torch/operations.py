@@ -50,6 +50,35 @@ def element(source: Tensor, axes: Sequence[int], *positions: Tensor) -> Tensor:
     return moved[tuple(indices)] if indices else moved
 
 
+def check_positions(what: str, positions: Tensor, greatest: int) -> None:
+    """IndexError for a position of a cache write below 0 or past `greatest`."""
+    if positions.numel():
+        least, most = (int(n) for n in torch.aminmax(positions.to(torch.int64)))
+        if least < 0 or most > greatest:
+            wrong = least if least < 0 else most
+            raise IndexError(
+                f"{what}: position {wrong} is outside the cache, which can be written at 0 to "
+                f"{greatest}"
+            )
+
+
+def write_rows_(cache: Tensor, positions: Tensor, v: Tensor) -> Tensor:
+    """Writes v[b] of shape [H, 1, D] to position `positions[b]` of row b of `cache`, in place."""
+    rows = torch.arange(cache.shape[0], device=cache.device)
+    cache[rows, :, positions] = v[:, :, 0]
+    return cache
+
+
+def rope(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Rotates the halves of the last axis of `x` [B, H, S, D] by tables [S, D] or [B, S, D],
+    rounding narrow dtypes once.
+    """
+    if cosine.dim() == 3:
+        cosine, sine = cosine[:, None], sine[:, None]
+    first, second = x.chunk(2, dim=-1)
+    return torch.addcmul(x * cosine, torch.cat((-second, first), dim=-1), sine)
+
+
 def product(source: Tensor, axes: Sequence[int]) -> Tensor:
     """The product over `axes`, in the dtype of `source`."""
     others = [axis for axis in range(source.dim()) if axis not in axes]

@@ -63,6 +63,7 @@ class Runner:
         join: Join | None = None,
         backend: str | None = None,
         shared: bool = False,
+        in_place: bool = False,
     ) -> Runner:
         """Emits and imports the source of a portion of `graph` (all of it by default)."""
         joins = None if join is None else (lambda paths: join(paths) is not None)
@@ -73,6 +74,7 @@ class Runner:
             fold_weights=fold_weights,
             joins=joins,
             shared=shared,
+            in_place=in_place,
         )
         functions = load_functions(source, graph.entry)
         return Runner(source, functions, device, join, backend)
@@ -81,7 +83,8 @@ class Runner:
         self, inputs: Sequence[Tensor], tensor: Callable[[str], Tensor]
     ) -> tuple[list[Tensor], dict[str, Tensor]]:
         """Runs it; returns the outputs, and by path the new content of the states it writes.
-        `tensor` looks up a parameter, buffer or state by path. Nothing is written.
+        `tensor` looks up a parameter, buffer or state by path. Nothing is written but the states
+        that the source writes in place.
         """
         source = self.source
         if self._constants is None:

@@ -1,18 +1,23 @@
 """Divides the steps of generated source by what they depend on, and groups them into units.
 
 A unit is what one line of source computes: a step, a whole call that one library function
-computes, or sibling products that one product computes.
+computes or that writes a state in place, or sibling products that one product computes. Units that
+would compute the same are one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import prod
 from typing import Literal, TypeAlias
 
 from linnet.graph import Call, Graph, SourceSpan, Step
 from linnet.graph.kinds import VIEWS
-from linnet.torch.expressions import library_call
+from linnet.torch.cache_writes import Bound, may_fail, position_bounds, state_written_whole
+from linnet.torch.dtypes import torch_dtype
+from linnet.torch.library_calls import library_call
 
 Stage: TypeAlias = Literal["constants", "prepare", "main"]
 #: Whether the parameters at these paths lie, or can be laid, one after another in one buffer.
@@ -38,7 +43,9 @@ class Portion:
 
 @dataclass(frozen=True)
 class Unit:
-    """What one line computes. Exactly one of `step`, `call` and `siblings` is set."""
+    """What one line computes. Exactly one of `step`, `call` and `siblings` is set. `state` is the
+    path of the state that a call writes in place; `checks` are what must hold before it runs.
+    """
 
     results: tuple[int, ...]
     reads: tuple[int, ...]
@@ -47,14 +54,21 @@ class Unit:
     step: Step | None = None
     call: Call | None = None
     siblings: tuple[Call, ...] = ()
+    state: str | None = None
+    checks: tuple[Bound, ...] = ()
 
 
 @dataclass(frozen=True)
 class Division:
-    """The units of a portion in order, and the state results that its writes leave."""
+    """The units of a portion in order, and the state results that its writes leave, but for states
+    written in place. `checks` are what must hold of the portion's inputs, and `same` maps values
+    that are computed by another unit already to that unit's.
+    """
 
     units: tuple[Unit, ...]
     written: tuple[tuple[str, int], ...]
+    checks: tuple[Bound, ...] = ()
+    same: Mapping[int, int] = field(default_factory=dict)
 
     def of(self, stage: Stage) -> tuple[Unit, ...]:
         """The units of one stage."""
@@ -67,10 +81,12 @@ def divide(
     numerics: str = "fast",
     fold_weights: bool = True,
     joins: Joins | None = None,
+    in_place: bool = False,
 ) -> Division:
     """The units that the portion's outputs and state writes need.
 
-    `fold_weights=False`, for training, leaves arithmetic on weights in `main`.
+    `fold_weights=False`, for training, leaves arithmetic on weights in `main`. With `in_place`,
+    caches are written in place where nothing that comes later can fail.
     """
     steps = [graph.steps[n] for n in portion.steps]
     written = tuple(
@@ -78,16 +94,67 @@ def divide(
         for s in steps
         if s.kind == "state_write" and graph.last_writes[s.attributes["state"]] is s
     )
-    units = _with_calls(graph, portion, steps, written, numerics)
+    first, later = _checks(graph, portion)
+    units = _with_calls(graph, portion, steps, written, numerics, in_place, later)
+    wanted = {*portion.outputs, *(number for _, number in written)}
+    units, same = _without_repeats(graph, units, wanted)
     if joins is not None:
         units = _joined(graph, units, joins)
-    wanted = {*portion.outputs, *(number for _, number in written)}
     live: list[Unit] = []
     for unit in reversed(units):
         if wanted.intersection(unit.results):
             wanted.update(unit.reads)
             live.append(unit)
-    return Division(tuple(_staged(graph, live[::-1], fold_weights)), written)
+    staged = tuple(_staged(graph, live[::-1], fold_weights))
+    stored = {unit.state for unit in staged}
+    return Division(staged, tuple(w for w in written if w[0] not in stored), first, same)
+
+
+def _checks(graph: Graph, portion: Portion) -> tuple[tuple[Bound, ...], dict[int, list[Bound]]]:
+    """What the positions of cache writes must be: of the portion's inputs and of literals, and by
+    the step before which it is known, of values made inside.
+    """
+    own = set(portion.steps)
+    first: dict[Bound, None] = {}
+    later: dict[int, list[Bound]] = {}
+    for call in graph.calls:
+        if call.start not in own or call.stop - 1 not in own:
+            continue
+        for bound in position_bounds(graph, call):
+            literal = graph.literal(bound.value)
+            if literal is not None and 0 <= literal <= bound.greatest:
+                continue
+            if literal is not None or bound.value in portion.inputs:
+                first[bound] = None
+            elif not any(bound in known for known in later.values()):
+                later.setdefault(call.start, []).append(bound)
+    return tuple(first), later
+
+
+def _without_repeats(
+    graph: Graph, units: Sequence[Unit], kept: set[int]
+) -> tuple[list[Unit], dict[int, int]]:
+    """The units without those that compute what an earlier one does, and value -> equal value.
+    Values in `kept` stay apart, since the caller may write one of them.
+    """
+    same: dict[int, int] = {}
+    seen: dict[object, Unit] = {}
+    found = []
+    for unit in units:
+        reads = tuple(same.get(n, n) for n in unit.reads)
+        unit = replace(unit, reads=reads)
+        step = unit.step
+        repeats = step is None or step.bodies or unit.checks
+        if not repeats and step is not None:
+            operands = tuple(same.get(n, n) for n in step.operands)
+            value = graph.values[step.results[0]]
+            key = (step.kind, operands, repr(step.attributes), value.shape, value.dtype)
+            earlier = seen.setdefault(key, unit)
+            if earlier is not unit and not kept.intersection(unit.results):
+                same.update(zip(unit.results, earlier.results, strict=True))
+                continue
+        found.append(unit)
+    return found, same
 
 
 def _with_calls(
@@ -96,31 +163,66 @@ def _with_calls(
     steps: Sequence[Step],
     written: Sequence[tuple[str, int]],
     numerics: str,
+    in_place: bool,
+    checks: Mapping[int, Sequence[Bound]],
 ) -> list[Unit]:
     own = set(portion.steps)
     outside = {*portion.outputs, *(number for _, number in written)}
     covered: dict[int, Call] = {}
+    reads: dict[int, tuple[int, ...]] = {}
+    states: dict[int, str] = {}
     starting = (graph.calls_by_start.get(n, ()) for n in sorted(own))
     for call in (call for calls in starting for call in calls):
         inside = range(call.start, call.stop)
         if not inside or not own.issuperset(inside) or any(n in covered for n in inside):
             continue
-        if library_call(graph, call, lambda number: f"v{number}", numerics) is None:
+        state = state_written_whole(graph, call) if in_place and numerics != "exact" else None
+        used: dict[int, None] = dict.fromkeys(call.operands if state else ())
+        if state is None and library_call(graph, call, partial(_noted, used), numerics) is None:
             continue
         hidden = {n for k in inside for n in graph.steps[k].results} - set(call.results)
         seen = {r.index for n in hidden for r in graph.readers.get(n, ())}
         if hidden & outside or not seen <= set(inside):
             continue
         covered.update(dict.fromkeys(inside, call))
+        reads[call.start] = tuple(used)
+        if state is not None:
+            states[call.start] = state
+    last = max(
+        (
+            *(s.index for s in steps if s.index not in covered and may_fail(graph, s)),
+            *(start for start in checks if start in own),
+        ),
+        default=-1,
+    )
+    for start in [start for start in states if start < last]:
+        # Something later may fail, and then the state must be as it was.
+        call = covered[start]
+        for n in range(call.start, call.stop):
+            del covered[n]
+        del states[start]
     units: list[Unit] = []
     for step in steps:
         owner = covered.get(step.index)
+        needs = tuple(checks.get(step.index, ()))
+        checked = tuple(bound.value for bound in needs)
         if owner is None:
             if step.kind != "state_write":
-                units.append(Unit(step.results, step.reads, step.span, "main", step=step))
+                taken = tuple(dict.fromkeys((*step.reads, *checked)))
+                results, span = step.results, step.span
+                units.append(Unit(results, taken, span, "main", step=step, checks=needs))
         elif step.index == owner.start:
-            units.append(Unit(owner.results, owner.operands, owner.span, "main", call=owner))
+            taken = tuple(dict.fromkeys((*reads[owner.start], *checked)))
+            state = states.get(owner.start)
+            results, span = owner.results, owner.span
+            units.append(Unit(results, taken, span, "main", call=owner, state=state, checks=needs))
     return units
+
+
+def _noted(used: dict[int, None], number: int) -> str:
+    """Notes which operands a spelling names."""
+    used.setdefault(number)
+    return f"v{number}"
 
 
 def _joined(graph: Graph, units: list[Unit], joins: Joins) -> list[Unit]:
@@ -132,15 +234,15 @@ def _joined(graph: Graph, units: list[Unit], joins: Joins) -> list[Unit]:
         call = unit.call
         if call is None or call.callee != "std.nn.linear::linear":
             continue
-        x, w = call.argument("x"), call.argument("weight")
-        if call.argument("bias") is not None or not isinstance(w, int) or not isinstance(x, int):
+        if len(unit.reads) != 2:  # a bias, or one value twice
             continue
+        x, w = unit.reads
         if graph.values[w].origin == "parameter" and graph.values[x].origin in ("input", "step"):
             groups.setdefault(x, []).append(position)
     joined: dict[int, Unit | None] = {}
     for x, group in groups.items():
         calls = [call for n in group if (call := units[n].call) is not None]
-        weights = [w for call in calls if isinstance(w := call.argument("weight"), int)]
+        weights = [units[n].reads[1] for n in group]
         if len(group) < 2 or len(set(weights)) < len(weights):
             continue
         if not joins([graph.parameter_paths[w] for w in weights]):
@@ -176,16 +278,23 @@ def _staged(graph: Graph, units: Sequence[Unit], fold_weights: bool) -> list[Uni
         stage: Stage = "main"
         if read <= {"constants"}:
             stage = "constants"
-        elif read <= {"constants", "prepare"} and fold_weights and not _is_view(graph, unit):
-            stage = "prepare"
+        elif read <= {"constants", "prepare"} and fold_weights:
+            stage = "prepare" if _worth_keeping(graph, unit) else "main"
         stages.update((number, stage) for number in unit.results)
-        staged.append(
-            Unit(unit.results, unit.reads, unit.span, stage, unit.step, unit.call, unit.siblings)
-        )
+        staged.append(replace(unit, stage=stage))
     return staged
 
 
-def _is_view(graph: Graph, unit: Unit) -> bool:
-    """Whether a unit costs nothing, so that keeping its result would only hide the weight."""
+def _worth_keeping(graph: Graph, unit: Unit) -> bool:
+    """Whether what a unit makes of weights is kept beside them: no view, which costs nothing, and
+    nothing larger than what it is made of, such as the numbers behind a weight of few bits.
+    """
     step = unit.step
-    return step is not None and (step.kind in VIEWS or step.kind == "reshape")
+    if step is not None and (step.kind in VIEWS or step.kind == "reshape"):
+        return False
+    return _bytes(graph, unit.results) <= _bytes(graph, unit.reads)
+
+
+def _bytes(graph: Graph, numbers: Sequence[int]) -> int:
+    values = (graph.values[n] for n in numbers)
+    return sum(prod(value.shape) * torch_dtype(value.dtype).itemsize for value in values)

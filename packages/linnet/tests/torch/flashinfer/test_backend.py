@@ -129,7 +129,7 @@ def test_every_layers_decode_attention_is_taken_and_right_at_any_position() -> N
         for path, content in states.items():
             model.tensor(path).copy_(content)
         (made,) = plan.run([tokens, torch.tensor(at)], context)
-        assert torch.allclose(made.float(), expected.float(), rtol=0.02, atol=0.02)
+        assert torch.allclose(made.float(), expected.float(), rtol=0.02, atol=0.05)
         assert [call["seq_lens"].tolist() for call in backend.module.calls[-2:]] == [
             [n + 1 for n in at]
         ] * 2
