@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from linnet.check.declare import open_scope, resolve
+from linnet.check.declare import give_up, open_scope, resolve
 from linnet.check.definitions import (
     BlockDef,
     Definition,
@@ -15,6 +15,7 @@ from linnet.check.definitions import (
     ModuleScope,
 )
 from linnet.check.loader import LoadedModule, load
+from linnet.check.order import components
 from linnet.check.session import Session
 from linnet.check.statements import BodyChecker
 from linnet.source import (
@@ -22,6 +23,7 @@ from linnet.source import (
     LinnetError,
     Mark,
     SourceFile,
+    clip,
     read_source,
     sort_diagnostics,
 )
@@ -47,6 +49,10 @@ class CheckedProgram:
             raise LinnetError(self.errors)
         return self.module
 
+
+# More definitions than this that name each other are a cycle, whatever the names mean; fewer are
+# found out by resolving them.
+LONGEST_CYCLE = 64
 
 # Scopes of library modules, checked once in a process. The lists are their diagnostics: none.
 _library: dict[LoadedModule, ModuleScope] = {}
@@ -96,19 +102,33 @@ def settle_diagnostics(found: list[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 def check_module(module: ModuleScope, session: Session) -> None:
     """Resolves every item of a module, then checks every body."""
-    for item in module.items:
-        complete(item, session)
+    for group in components(module.items):
+        complete_group(group, session)
     for fn in module.functions():
         BodyChecker(session, module).check_function(fn)
     warn_unused(module, session)
+
+
+def complete_group(group: list[Definition], session: Session) -> None:
+    """Resolves items that name each other; E2122 for so many that they must be a cycle."""
+    if len(group) > LONGEST_CYCLE:
+        first = group[0]
+        mark = Mark(first.scope.file, first.span, "one of them")
+        message = f"{len(group)} definitions need one another, `{clip(first.name)}` among them"
+        session.diagnostics.append(Diagnostic("E2122", message, mark))
+        for item in group:
+            give_up(item)
+        return
+    for item in group:
+        complete(item, session)
 
 
 def complete(item: Definition, session: Session) -> None:
     """Resolves an item and, for a block, what is inside."""
     session.resolve(item, Mark(item.scope.file, item.span))
     if isinstance(item, BlockDef):
-        for inner in item.items.values():
-            session.resolve(inner, Mark(item.scope.file, inner.span))
+        for group in components(item.items.values()):
+            complete_group(group, session)
 
 
 def warn_unused(module: ModuleScope, session: Session) -> None:
@@ -137,22 +157,21 @@ def find_recursion(modules: tuple[ModuleScope, ...], session: Session) -> None:
         for start in module.functions():
             if start in done:
                 continue
-            path: list[FunctionDef] = []
-            stack: list[tuple[FunctionDef, list[FunctionDef]]] = [(start, list(start.callees))]
-            path.append(start)
-            while stack:
-                fn, rest = stack[-1]
+            # The functions on the way here, each with the calls that are still to be followed.
+            path = {start: list(start.callees)}
+            while path:
+                fn = next(reversed(path))
+                rest = path[fn]
                 if not rest:
-                    stack.pop()
-                    path.pop()
+                    del path[fn]
                     done.add(fn)
                     continue
                 following = rest.pop()
                 if following in path:
-                    report_recursion(path[path.index(following) :], session)
+                    way = list(path)
+                    report_recursion(way[way.index(following) :], session)
                 elif following not in done:
-                    stack.append((following, list(following.callees)))
-                    path.append(following)
+                    path[following] = list(following.callees)
 
 
 def find_writing_conditions(modules: tuple[ModuleScope, ...], session: Session) -> None:
@@ -175,7 +194,10 @@ def report_recursion(cycle: list[FunctionDef], session: Session) -> None:
     """E2119 at the call that closes the cycle."""
     first = cycle[0]
     last = cycle[-1]
-    shown = " -> ".join(f"`{f.name}`" for f in (*cycle, first))
+    names = [f"`{clip(f.name)}`" for f in (*cycle, first)]
+    if len(names) > 6:
+        names[3:-2] = ["..."]
+    shown = " -> ".join(names)
     mark = Mark(last.scope.file, last.callees[first], "the call leads back")
     session.diagnostics.append(
         Diagnostic("E2119", f"functions do not call themselves: {shown}", mark)

@@ -28,6 +28,7 @@ from linnet.check.session import Session
 from linnet.check.types import (
     CLASSES,
     ERROR,
+    MOST_PARTS,
     UNIT,
     ArrayType,
     BlockType,
@@ -35,6 +36,7 @@ from linnet.check.types import (
     OptionalType,
     Tensor,
     Type,
+    parts_of,
 )
 from linnet.check.written import TypeResolver
 from linnet.shapes import Atom, Constraint, Facts, Pack
@@ -72,7 +74,6 @@ def resolve(definition: Definition, at: Mark, session: Session) -> None:
         return
     if definition.state == "busy":
         if not isinstance(definition, FunctionDef):
-            definition.state = "done"
             declarer = Declarer(session, definition.scope)
             declarer.error(
                 "E2122",
@@ -80,14 +81,20 @@ def resolve(definition: Definition, at: Mark, session: Session) -> None:
                 definition.span,
                 "cyclic",
             )
-            if isinstance(definition, ConstDef):
-                definition.type = ERROR
-            elif isinstance(definition, AliasDef):
-                definition.target = ERROR
+            give_up(definition)
         return
     definition.state = "busy"
     Declarer(session, definition.scope).complete(definition)
     definition.state = "done"
+
+
+def give_up(definition: Definition) -> None:
+    """Leaves a definition as it is, wrong already where it would have a type."""
+    definition.state = "done"
+    if isinstance(definition, ConstDef):
+        definition.type = ERROR
+    elif isinstance(definition, AliasDef):
+        definition.target = ERROR
 
 
 class Declarer(TypeResolver):
@@ -235,6 +242,7 @@ class Declarer(TypeResolver):
             self.distinct([f.name for f in definition.node.fields], "field")
             for field in definition.node.fields:
                 definition.fields[field.name.text] = self.type(field.type)
+            definition.parts = self.bounded(definition.fields.values(), definition)
         elif isinstance(definition, BlockDef) and definition.node is not None:
             self.complete_block(definition, definition.node)
         elif isinstance(definition, FunctionDef):
@@ -277,6 +285,15 @@ class Declarer(TypeResolver):
         self.block = block
         for member in block.members.values():
             member.type = self.member_type(member)
+        block.parts = self.bounded((m.type for m in block.members.values()), block)
+
+    def bounded(self, types: Iterable[Type], definition: Definition) -> int:
+        """How many parts a definition has; 0 after E2190 for too many, so that it is said once."""
+        parts = sum(map(parts_of, types))
+        if parts <= MOST_PARTS:
+            return parts
+        self.too_many_parts(definition.span)
+        return 0
 
     def member_type(self, member: MemberInfo) -> Type:
         """The type of a member, after checking that its kind allows it."""

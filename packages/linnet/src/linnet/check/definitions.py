@@ -90,10 +90,11 @@ class AliasDef(GenericDef):
 
 @dataclass(eq=False, repr=False)
 class StructDef(GenericDef):
-    """A struct and its fields in order."""
+    """A struct and its fields in order. `parts` counts them, structs inside taken apart."""
 
     node: tree.Struct | None = None
     fields: dict[str, Type] = field(default_factory=dict)
+    parts: int = 1
 
 
 @dataclass(eq=False, repr=False)
@@ -160,11 +161,15 @@ class MemberInfo:
 
 @dataclass(eq=False, repr=False)
 class BlockDef(GenericDef):
-    """A block: members, then methods and other items by name."""
+    """A block: members, then methods and other items by name.
+
+    `parts` counts the members, those of blocks inside too, for each array once.
+    """
 
     node: tree.BlockItem | None = None
     members: dict[str, MemberInfo] = field(default_factory=dict)
     items: dict[str, Definition] = field(default_factory=dict)
+    parts: int = 1
 
     def methods(self) -> list[FunctionDef]:
         """The functions declared inside."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from linnet.check.agreement import problem
@@ -58,6 +59,10 @@ class IndexFrame:
         return next((i for i in reversed(self.indices) if i.name == name), None)
 
 
+# The largest number of f64, and so of all dtypes.
+LARGEST = sys.float_info.max
+
+
 class ExpressionChecker(TypeResolver):
     """Infers types of expressions and records what names and calls mean."""
 
@@ -68,8 +73,8 @@ class ExpressionChecker(TypeResolver):
         self.hidden_frames: list[IndexFrame] = []
         self.function: FunctionDef | None = None
         self._inferrers: dict[type, Callable[..., Type]] = {
-            tree.IntLiteral: lambda e, x: integer_literal(e.value),
-            tree.FloatLiteral: lambda e, x: FloatLiteralType(e.value),
+            tree.IntLiteral: self.infer_number,
+            tree.FloatLiteral: self.infer_number,
             tree.BoolLiteral: lambda e, x: BOOL,
             tree.NoneLiteral: lambda e, x: NoneType(),
             tree.Paren: lambda e, x: self.infer(e.inner, x),
@@ -90,6 +95,17 @@ class ExpressionChecker(TypeResolver):
             tree.Ellipsis: self.misplaced,
             tree.Slice: self.misplaced,
         }
+
+    def infer_number(
+        self, expr: tree.IntLiteral | tree.FloatLiteral, expected: Type | None
+    ) -> Type:
+        """A literal; E2105 for one that no dtype holds."""
+        if expr.value > LARGEST:
+            self.error("E2105", "the number is too large for every dtype", expr, "too large")
+            return ERROR
+        if isinstance(expr, tree.FloatLiteral):
+            return FloatLiteralType(expr.value)
+        return integer_literal(expr.value)
 
     # Parts that the classes built on this one define
 
@@ -367,7 +383,7 @@ class ExpressionChecker(TypeResolver):
         for item, node in zip(items, expr.items, strict=True):
             if not self.is_value(item, node):
                 return ERROR
-        return TupleType(items)
+        return self.tuple_type(items, expr)
 
     def infer_some(self, expr: tree.SomeExpr, expected: Type | None) -> Type:
         """`some(v)`."""

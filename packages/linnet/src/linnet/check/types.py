@@ -102,9 +102,13 @@ class Tensor(Type):
 
 @dataclass(frozen=True)
 class TupleType(Type):
-    """A tuple."""
+    """A tuple. `parts` counts what it holds, tuples and structs inside taken apart."""
 
     items: tuple[Type, ...]
+    parts: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", sum(map(parts_of, self.items)))
 
     def __str__(self) -> str:
         inner = ", ".join(map(str, self.items))
@@ -220,6 +224,21 @@ class ErrorType(Type):
 
     def __str__(self) -> str:
         return "?"
+
+
+# Types grow as fast as they are named: a few lines can name a tuple of 2^60 numbers.
+MOST_PARTS = 10_000
+
+
+def parts_of(t: Type) -> int:
+    """How many parts a type has, all inside taken apart; a block array counts one block."""
+    if isinstance(t, TupleType):
+        return t.parts
+    if isinstance(t, OptionalType):
+        return parts_of(t.inner)
+    if isinstance(t, ArrayType):
+        return parts_of(t.element)
+    return t.definition.parts if isinstance(t, (StructType, BlockType)) else 1
 
 
 ERROR = ErrorType()

@@ -17,6 +17,7 @@ from linnet.check.types import (
     CLASSES,
     DTYPE_NAMES,
     ERROR,
+    MOST_PARTS,
     ArrayType,
     BlockType,
     DType,
@@ -43,6 +44,25 @@ class TypeResolver(SizeResolver):
 
     # Types
 
+    def tuple_type(self, items: tuple[Type, ...], at: tree.Node) -> Type:
+        """A tuple; ERROR where a part is wrong, or after E2190 for too many parts."""
+        if ERROR in items:
+            return ERROR
+        found = TupleType(items)
+        if found.parts <= MOST_PARTS:
+            return found
+        self.too_many_parts(at)
+        return ERROR
+
+    def too_many_parts(self, at: tree.Node | Span) -> None:
+        """E2190."""
+        self.error(
+            "E2190",
+            f"types of more than {MOST_PARTS} parts are not implemented",
+            at,
+            "too many parts",
+        )
+
     def type(self, node: tree.TypeExpr, blocks: bool = False) -> Type:
         """A type as written; ERROR after an error. `blocks` allows blocks and their arrays."""
         if isinstance(node, tree.TensorType):
@@ -50,8 +70,7 @@ class TypeResolver(SizeResolver):
             dtype = self.dtype(node.dtype)
             return ERROR if dims is None or dtype is None else Tensor(dims, dtype)
         if isinstance(node, tree.TupleType):
-            items = tuple(self.type(item) for item in node.items)
-            return ERROR if ERROR in items else TupleType(items)
+            return self.tuple_type(tuple(self.type(item) for item in node.items), node)
         if isinstance(node, tree.OptionalType):
             inner = self.type(node.inner, blocks)
             if isinstance(inner, OptionalType):

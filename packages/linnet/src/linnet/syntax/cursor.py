@@ -41,6 +41,7 @@ class Cursor:
         self.height = 0
         self.speculating = 0
         self.errors: list[Diagnostic] = []
+        self.abandoned = False
         self._reported: set[int] = set()
         self.current = self.tokens[0]
 
@@ -100,7 +101,7 @@ class Cursor:
         """Records an error, at most one per token."""
         if self.speculating:
             raise ParseError
-        if span.start not in self._reported:
+        if span.start not in self._reported and not self.abandoned:
             self._reported.add(span.start)
             self.errors.append(Diagnostic(code, message, Mark(self.file, span, label), helps=helps))
 
@@ -128,7 +129,7 @@ class Cursor:
 
     def too_deep(self, span: Span) -> ParseError:
         """E1101, to be raised: the nesting or a chain of operators is deeper than the language
-        allows.
+        allows. It ends the parse.
         """
         self.report(
             "E1101",
@@ -137,6 +138,10 @@ class Cursor:
             "too deep",
             "name parts of it with `let`",
         )
+        # Inside such text no later error means anything.
+        self.at = len(self.tokens) - 1
+        self.current = self.tokens[self.at]
+        self.abandoned = True
         return ParseError()
 
     def enter(self) -> None:
