@@ -341,7 +341,8 @@ class LinnetModule(Block):
         """Runs each region that a back end takes both ways, by the back end and by the generated
         source, on the same inputs; a finding passes when the largest difference is within
         `tolerance`. A region that writes state runs once, on a copy, and is not compared.
-        `stress` repeats it with large and tiny values and negative zeros.
+        `stress` repeats it with large and tiny values and negative zeros, and with NaN in places of
+        an input or state (a cache past its length) that the generated source does not look at.
         """
         from linnet.torch.planned.conform import conform
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ import torch
 from linnet_helpers.runtime import Reference, model_of
 from torch import Tensor
 
-from linnet.backends import Options, Region, Target
-from linnet.backends.testing import two_layer_graph
+from linnet.backends import Context, Options, Region, Target
+from linnet.backends.testing import GraphBuilder, two_layer_graph
+from linnet.graph import Graph
 from linnet.torch.planned.conform import largest_difference
 
 
@@ -110,6 +112,59 @@ def test_stress_repeats_with_odd_inputs() -> None:
     wrong = [one for one in findings(breaks_when_large, stress=True) if not one.passed]
     assert wrong
     assert "given" not in {one.inputs for one in wrong}
+
+
+def first_columns(state: bool) -> Graph:
+    """Sums of the first three of four columns, the others hidden by a mask."""
+    builder = GraphBuilder()
+    x = builder.input("x", (2, 4))
+    cache = builder.state("cache", (2, 4)) if state else x
+    seen = builder.step(
+        "compare",
+        builder.step("iota", shape=(4,), dtype="i64"),
+        builder.constant(3, "i64"),
+        comparison="lt",
+    )
+    chosen = builder.step("select", seen, cache, builder.constant(0.0))
+    total = builder.step("reduce", chosen, shape=(2,), reduction="sum", axes=(1,))
+    return builder.graph((total, x))
+
+
+class Masking(Reference):
+    """Sums the columns that the mask leaves, or what is left when the others count nothing."""
+
+    def __init__(self, by_product: bool) -> None:
+        super().__init__("masking", records=False)
+        self.by_product = by_product
+
+    def match(self, graph: Graph, target: Target) -> Sequence[Region]:
+        return [Region.of(graph, 0, len(graph.steps))]
+
+    def compile(self, region: Region, target: Target, options: Options) -> Any:
+        executable: Any = super().compile(region, target, options)
+
+        def execute(inputs: Any, outputs: Any, context: Context) -> list[Tensor]:
+            cache = context.parameters["cache"] if region.states_read else inputs[0]
+            seen = torch.arange(4) < 3
+            left = cache * seen if self.by_product else torch.where(seen, cache, 0.0)
+            return [left.sum(dim=1)]
+
+        executable.execute = execute
+        return executable
+
+
+@pytest.mark.parametrize("state", [False, True])
+def test_stress_puts_nan_where_nothing_looks(state: bool) -> None:
+    model = model_of(first_columns(state))
+    x = torch.randn(2, 4)
+    careful = model.conform("forward", [x], Masking(False), stress=True)
+    assert all(one.passed for one in careful)
+    place = "state cache" if state else "input 0"
+    label = f"NaN in unused places of {place}, axis 1"
+    assert [one.inputs for one in careful if "NaN" in one.inputs] == [label]
+    careless = model.conform("forward", [x], Masking(True), stress=True)
+    assert [one.inputs for one in careless if not one.passed] == [label]
+    assert not model.state_paths() or not model.tensor("cache").isnan().any()
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_each_kind_is_timed_once_and_remembered(monkeypatch: pytest.MonkeyPatch)
     assert len(asked) == 5  # rms_norm, up, down, the sum, and the whole plan
     plan = model.plan_for("forward", inputs(), backends=[Reference()])
     assert len(asked) == 5
-    assert plan.times.planned is None
+    assert plan.times.planned == 1e-6  # as it was measured then
     model.plan_for("forward", inputs(), backends=[Reference(version="2")])
     assert len(asked) == 10
 
@@ -165,7 +165,7 @@ def test_measured_times_are_kept_and_positive() -> None:
     model = model_of(two_layer_graph())
     plan = model.plan_for("forward", inputs(), backends=[Reference()])
     store = BenchmarkStore()
-    assert len(store) == 4
+    assert len(store) == 5  # four kinds, and the plan
     assert plan.times.planned is not None
     assert plan.times.planned > 0
 
@@ -177,6 +177,10 @@ def test_the_plan_as_a_whole_must_not_be_slower(monkeypatch: pytest.MonkeyPatch)
     assert plan.regions == ()
     assert plan.times.planned == plan.times.generated == 5e-6
     assert "the whole plan took 9.0 us, all generated source 5.0 us" in plan.refusals[-1].reason
+    # The next plan is made from stored times, and decides alike.
+    again = model.plan_for("forward", inputs(), backends=[Reference()])
+    assert again.regions == ()
+    assert again.times == plan.times
 
 
 class Overlapping(Reference):
@@ -422,6 +426,39 @@ def test_the_report_is_text_and_data() -> None:
     text = str(plan.report())
     assert "plan of entry forward (x f32[3, 8]) on cpu:0" in text
     assert "all generated" in text
+
+
+def test_the_report_has_every_fact_and_shows_equal_rows_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = model_of(two_layer_graph())
+    # Four kinds of two regions each: rms_norm, up, down and the sum; then the plan.
+    times(monkeypatch, (1e-6, 3e-6), (2e-6, 9e-6), (4e-6, 9e-6), (5e-6, 5e-6), (20e-6, 40e-6))
+    backend = Reference("mine")
+    backend.holds = 3_000_000
+    report = model.plan_for("forward", inputs(), backends=[backend]).report()
+    rows = {(r.place, r.callee, r.backend_seconds, r.generated_seconds) for r in report.regions}
+    assert len(report.regions) == 6
+    assert {row.holds for row in report.regions} == {3_000_000}
+    assert ("two_layer.linnet:12", "std.nn.linear::linear", 4e-6, 9e-6) in rows
+    assert [row.reason.split(":")[1] for row in report.refused] == [" saves less than 2%"] * 2
+    assert sum(row.steps for row in report.slices) == 2
+    assert report.predicted_saving == pytest.approx(2 * (2e-6 + 7e-6 + 5e-6))
+    assert report.predicted_seconds == pytest.approx(40e-6 - 28e-6)
+    assert (report.planned_seconds, report.generated_seconds) == (20e-6, 40e-6)
+    assert report.floor_seconds is not None
+    text = str(report)
+    for part in (
+        "predicted to save 28.0 us a step, and so to take 12.0 us",
+        "measured 20.0 us a step, all generated 40.0 us",
+        "exact selection would save 28.0 us",
+        f"takes at least {report.floor_seconds * 1e6:.1f} us, ",
+        "of the measured step",
+        "3.0 MB",
+    ):
+        assert part in text
+    plain = model.plan_for("forward", inputs(), backends=[backend], measure=False).report()
+    assert plain.predicted_saving is plain.predicted_seconds is plain.planned_seconds is None
 
 
 def test_compiled_slices_run() -> None:

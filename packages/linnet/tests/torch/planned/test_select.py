@@ -65,7 +65,22 @@ def test_of_equal_savings_the_earlier_wins() -> None:
     assert greedy(offered, None) == [0]
 
 
-def test_a_large_component_is_chosen_greedily() -> None:
+def test_a_long_chain_of_overlaps_is_solved_exactly() -> None:
+    graph = chain(400)
+    saves = [3.0, 4.0, 3.0, 0.5]
+    offered = [Choice(Region.of(graph, n, n + 2), saves[n % 4]) for n in range(390)]
+    best, other = 0.0, 0.0  # with and without the region before
+    for choice in offered:
+        best, other = other + choice.saves, max(best, other)
+    found = sum(offered[n].saves for n in exact(offered))
+    assert found == max(best, other)
+    assert found > sum(offered[n].saves for n in greedy(offered, None))
+
+
+def test_a_tangle_with_too_many_possibilities_is_chosen_greedily() -> None:
     graph = chain(80)
-    offered = [Choice(Region.of(graph, n, n + 2), 1.0 + n % 3) for n in range(70)]
-    assert exact(offered) == greedy(offered, None)
+    # Each pair occupies a step of its own at the far end, so no two possibilities are one.
+    offered = [Choice(Region.of_steps(graph, [n, 40 + n]), 1.0) for n in range(20)]
+    offered.append(Choice(Region.of(graph, 40, 60), 5.0))
+    assert exact(offered) == greedy(offered, None) == [20]
+    assert exact(offered[:8] + offered[-1:]) == list(range(8))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -50,7 +51,9 @@ class CaptureReport:
         elif self.parts:
             line += " in one graph of the device"
         lines = [line]
-        lines += [f"  {row.place}, {row.steps} steps: {row.reason}" for row in self.unrecorded]
+        for row, count in Counter(self.unrecorded).items():
+            times = "" if count == 1 else f" ({count} times)"
+            lines.append(f"  {row.place}, {row.steps} steps: {row.reason}{times}")
         return "\n".join(lines)
 
 

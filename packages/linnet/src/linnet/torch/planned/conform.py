@@ -67,11 +67,12 @@ def conform(
                 continue
             item = RegionItem(region, backend, executable)
             given = [values[number] for number in region.inputs]
-            sets = [("given", given)]
+            sets = [("given", given, states)]
             if stress and not region.states_written:
-                sets += _adversarial(given)
-            for label, chosen in sets:
-                findings.append(_compare(model, item, chosen, states, tolerance, label))
+                sets += [(label, odd, states) for label, odd in _adversarial(given)]
+                sets += _unused(model, item, given, states)
+            for label, chosen, contents in sets:
+                findings.append(_compare(model, item, chosen, contents, tolerance, label))
     return findings
 
 
@@ -122,6 +123,40 @@ def largest_difference(made: Tensor, expected: Tensor) -> float:
 
 def _same(one: Tensor, other: Tensor) -> bool:
     return bool(((one == other) | ((one != one) & (other != other))).all())
+
+
+def _unused(
+    model: LinnetModule, item: RegionItem, given: Sequence[Tensor], states: dict[str, Tensor]
+) -> list[tuple[str, list[Tensor], dict[str, Tensor]]]:
+    """The inputs and states with NaN where the generated source does not look: in the last slice
+    along an axis (a cache past its length), if that leaves its results as they are.
+    """
+    region = item.region
+    runner = model.slice_runner(region.graph, portion_of(region.graph, region.steps), None)
+    tensors = dict(enumerate(given)) | {path: states[path] for path in region.states_read}
+
+    def run(content: dict[int | str, Tensor]) -> list[Tensor]:
+        context = PlanContext(model, [], {**states, **_paths(content)})
+        inputs = [content[n] for n in range(len(given))]
+        return runner.run(inputs, context.parameters.__getitem__)[0]
+
+    expected = run(tensors)
+    found = []
+    for key, tensor in tensors.items():
+        name = f"input {key}" if isinstance(key, int) else f"state {key}"
+        for axis in range(tensor.dim() if tensor.is_floating_point() and tensor.numel() else 0):
+            spoiled = tensor.clone()
+            spoiled.select(axis, -1).fill_(math.nan)
+            content = {**tensors, key: spoiled}
+            if all(torch.equal(a, b) for a, b in zip(run(content), expected, strict=True)):
+                inputs = [content[n] for n in range(len(given))]
+                label = f"NaN in unused places of {name}, axis {axis}"
+                found.append((label, inputs, {**states, **_paths(content)}))
+    return found
+
+
+def _paths(content: dict[int | str, Tensor]) -> dict[str, Tensor]:
+    return {key: tensor for key, tensor in content.items() if isinstance(key, str)}
 
 
 def _adversarial(given: Sequence[Tensor]) -> list[tuple[str, list[Tensor]]]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from linnet.backends import Backend, Executable, Options, Replay, Target, available
+from linnet.backends import Backend, Executable, Options, Region, Replay, Target, available
 from linnet.backends.store import BenchmarkStore, Timing
 from linnet.graph import Graph
 from linnet.torch.dtypes import torch_dtype
@@ -99,8 +101,8 @@ class _Planner:
         measured = measure and self.time(kinds)
         items, selection, other = self.select(kinds, measure)
         times = StepTimes(selection=selection, other_selection=other)
-        if measured:
-            items, times = self.time_whole(items, times)
+        if measure:
+            items, times = self.decide_whole(items, times, measured)
         return Plan(self.model, self.graph, items, self.refusals, self.target, self.options, times)
 
     # --- proposals ---
@@ -114,21 +116,26 @@ class _Planner:
 
     def key(self, proposal: Proposal) -> str:
         """Everything that a region's times depend on."""
-        device = self.model.device
-        return json.dumps(
+        return self.document(
             {
-                "device": [self.target.kind, self.target.name, list(self.target.capability)],
                 "backend": [proposal.backend.name, proposal.backend.version],
                 "kind": proposal.region.kind,
                 "layouts": layouts_of(self.graph, proposal.region, self.model.tensor),
-                "torch": self.target.torch_version,
-                "compile": self.options.compile,
-                "numerics": self.model.numerics,
                 "recorded": self.recorded(proposal.backend),
-                "threads": torch.get_num_threads() if device.type == "cpu" else None,
-            },
-            separators=(",", ":"),
+            }
         )
+
+    def document(self, what: dict[str, Any]) -> str:
+        """A key of the store: `what` was timed, on what machine and how."""
+        cpu = self.model.device.type == "cpu"
+        circumstances = {
+            "device": [self.target.kind, self.target.name, list(self.target.capability)],
+            "torch": self.target.torch_version,
+            "compile": self.options.compile,
+            "numerics": self.model.numerics,
+            "threads": torch.get_num_threads() if cpu else None,
+        }
+        return json.dumps({**what, **circumstances}, separators=(",", ":"))
 
     def recorded(self, backend: Backend) -> bool:
         """Whether a captured step replays what the back end does."""
@@ -322,16 +329,25 @@ class _Planner:
                 )
         return items, failed
 
-    def time_whole(self, items: list[Item], times: StepTimes) -> tuple[list[Item], StepTimes]:
-        """Times the plan against all-generated source, both as a captured step, and keeps the
-        better one.
+    def decide_whole(
+        self, items: list[Item], times: StepTimes, measured: bool
+    ) -> tuple[list[Item], StepTimes]:
+        """Keeps the better one of the plan and all-generated source, both as a captured step. They
+        are timed only when something was measured in this call; an earlier time of the same plan
+        decides otherwise.
         """
         regions = [item for item in items if isinstance(item, RegionItem)]
         if not regions:
             return items, times
-        generated = list(arrange(self.graph, [], self.runner))
-        sides = [self.whole_run(items), self.whole_run(generated)]
-        planned, plain = time_pair([sides[0]], [sides[1]], self.model.device)
+        key, store = self.whole_key(regions), BenchmarkStore()
+        found = store.get(key)
+        if measured:
+            sides = [self.whole_run(items), self.whole_run(self.all_generated())]
+            found = Timing(*time_pair([sides[0]], [sides[1]], self.model.device))
+            store.put({key: found})
+        if found is None:
+            return items, times
+        planned, plain = found.backend, found.generated
         kept = replace(times, planned=planned, generated=plain)
         if planned <= plain:
             return items, kept
@@ -339,7 +355,18 @@ class _Planner:
             f"the whole plan took {planned * 1e6:.1f} us, all generated source {plain * 1e6:.1f} us"
         )
         self.refusals += [Refusal(item.backend.name, reason, item.region) for item in regions]
-        return generated, replace(kept, planned=plain)
+        return self.all_generated(), replace(kept, planned=plain)
+
+    def all_generated(self) -> list[Item]:
+        return list(arrange(self.graph, [], self.runner))
+
+    def whole_key(self, regions: Sequence[RegionItem]) -> str:
+        """Everything that the time of a plan depends on."""
+        taken = [[i.backend.name, i.backend.version, list(i.region.steps)] for i in regions]
+        recorded = sorted({i.backend.name for i in regions if self.recorded(i.backend)})
+        whole = Region.of(self.graph, 0, len(self.graph.steps))
+        text = json.dumps([whole.kind, taken, recorded], separators=(",", ":"))
+        return self.document({"plan": hashlib.sha256(text.encode()).hexdigest()})
 
     def whole_run(self, items: list[Item]) -> Run:
         plan = self.made(items, StepTimes())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from dataclasses import asdict, dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -51,10 +52,12 @@ class SliceRow:
 
 @dataclass(frozen=True)
 class Report:
-    """The facts of a plan.
+    """The facts of a plan; the text shows equal rows once, with how many there are.
 
-    `step_bytes` is what one step must read at least: the weights and inputs it uses, once.
-    `floor_seconds` is the time that takes at the machine's measured read bandwidth.
+    `predicted_seconds` of a step: all generated source, less what the regions save. `step_bytes` is
+    what one step must read at least: the weights and inputs it uses, once. `floor_seconds` is the
+    time that takes at the machine's measured read bandwidth. Times are None where nothing was
+    measured, in this call or earlier.
     """
 
     entry: str
@@ -65,6 +68,7 @@ class Report:
     slices: tuple[SliceRow, ...]
     steps: int
     predicted_saving: float | None
+    predicted_seconds: float | None
     planned_seconds: float | None
     generated_seconds: float | None
     selection: str
@@ -86,20 +90,23 @@ class Report:
             f"back ends run {covered} of {self.steps} steps; generated source runs the rest in "
             f"{len(self.slices)} slices"
         )
-        for row in self.slices:
-            console.print(f"  {row.place}: {_steps(row.steps)}")
+        for row, count in Counter(self.slices).items():
+            console.print(f"  {row.place}: {_steps(row.steps)}{_times_of(count)}")
         if self.refused:
             console.print("not run by a back end:")
-            for refusal in self.refused:
+            for refusal, count in Counter(self.refused).items():
                 where = f", {refusal.place}" if refusal.place else ""
-                console.print(f"  {refusal.backend}{where}: {refusal.reason}")
+                console.print(f"  {refusal.backend}{where}: {refusal.reason}{_times_of(count)}")
         console.print("\n".join(self._times()))
         return text.getvalue()
 
     def _times(self) -> list[str]:
         lines = []
         if self.predicted_saving is not None:
-            lines.append(f"predicted to save {_time(self.predicted_saving)} a step")
+            line = f"predicted to save {_time(self.predicted_saving)} a step"
+            if self.predicted_seconds is not None:
+                line += f", and so to take {_time(self.predicted_seconds)}"
+            lines.append(line)
         if self.other_selection_saving is not None:
             other = "exact" if self.selection == "greedy" else "greedy"
             lines.append(f"{other} selection would save {_time(self.other_selection_saving)}")
@@ -129,6 +136,8 @@ def make_report(plan: Plan) -> Report:
         for item in plan.regions
         if item.generated_seconds is not None and item.backend_seconds is not None
     ]
+    saving = sum(saved) if len(saved) == len(plan.regions) and saved else None
+    generated = plan.times.generated
     bandwidth = read_bandwidth(str(plan.model.device)) if measured else None
     return Report(
         entry=graph.entry,
@@ -150,9 +159,10 @@ def make_report(plan: Plan) -> Report:
             for item in plan.slices
         ),
         steps=len(graph.steps),
-        predicted_saving=sum(saved) if len(saved) == len(plan.regions) and saved else None,
+        predicted_saving=saving,
+        predicted_seconds=None if saving is None or generated is None else generated - saving,
         planned_seconds=plan.times.planned,
-        generated_seconds=plan.times.generated,
+        generated_seconds=generated,
         selection=plan.times.selection,
         other_selection_saving=plan.times.other_selection,
         step_bytes=step_bytes,
@@ -185,12 +195,15 @@ def _step_bytes(plan: Plan) -> int:
 
 
 def _region_table(rows: tuple[RegionRow, ...]) -> Table:
-    table = Table("back end", "source", "computes", "back end's time", "generated", "holds")
-    for row in rows:
+    table = Table(
+        "back end", "source", "computes", "times", "back end's time", "generated", "holds"
+    )
+    for row, count in Counter(rows).items():
         table.add_row(
             row.backend,
             row.place,
             row.callee.rsplit("::", 1)[-1] if row.callee else _steps(row.steps),
+            str(count),
             _time(row.backend_seconds),
             _time(row.generated_seconds),
             f"{row.holds / 1e6:.1f} MB" if row.holds else "",
@@ -202,6 +215,10 @@ def _time(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     return f"{seconds * 1e6:.1f} us" if abs(seconds) < 1e-3 else f"{seconds * 1e3:.2f} ms"
+
+
+def _times_of(count: int) -> str:
+    return "" if count == 1 else f" ({count} times)"
 
 
 def _steps(count: int) -> str:

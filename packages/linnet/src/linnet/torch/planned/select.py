@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from linnet.backends import Region
 
-#: Components of overlapping regions up to this size are solved exactly; larger ones take too long.
-EXACT_LIMIT = 24
+#: Possibilities that the exact search keeps at once; regions near each other need a few.
+MOST_STATES = 4096
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,14 @@ def greedy(choices: Sequence[Choice], memory: int | None) -> list[int]:
 
 
 def exact(choices: Sequence[Choice]) -> list[int]:
-    """Positions of the set without overlaps that saves the most; components of more than
-    `EXACT_LIMIT` regions are chosen greedily.
+    """Positions of the set without overlaps that saves the most. A component of overlapping regions
+    whose search would keep more than `MOST_STATES` possibilities at once is chosen greedily.
     """
-    neighbours = _overlaps(choices)
     taken: list[int] = []
-    for component in _components(neighbours):
-        if len(component) > EXACT_LIMIT:
-            part = [choices[n] for n in component]
-            taken += [component[k] for k in greedy(part, None)]
-        else:
-            taken += _best(frozenset(component), choices, neighbours, {})[1]
+    for component in _components(_overlaps(choices)):
+        part = [choices[n] for n in component]
+        best = _best(part)
+        taken += [component[k] for k in (greedy(part, None) if best is None else best)]
     return sorted(taken)
 
 
@@ -87,25 +84,27 @@ def _components(neighbours: Sequence[set[int]]) -> list[list[int]]:
     return components
 
 
-_Best = tuple[float, tuple[int, ...]]
-
-
-def _best(
-    left: frozenset[int],
-    choices: Sequence[Choice],
-    neighbours: Sequence[set[int]],
-    known: dict[frozenset[int], _Best],
-) -> _Best:
-    """The greatest saving within `left`, and the positions that give it."""
-    if not left:
-        return 0.0, ()
-    if left in known:
-        return known[left]
-    n = max(left, key=lambda k: (len(neighbours[k] & left), -k))
-    saved, taken = _best(left - neighbours[n] - {n}, choices, neighbours, known)
-    best = saved + choices[n].saves, (*taken, n)
-    if neighbours[n] & left:
-        without = _best(left - {n}, choices, neighbours, known)
-        best = max(best, without, key=lambda pair: pair[0])
-    known[left] = best
-    return best
+def _best(choices: Sequence[Choice]) -> list[int] | None:
+    """Positions of the set that saves the most, by going through the regions in the order of their
+    first steps: of all sets that occupy the same later steps only the best can become the answer.
+    """
+    order = sorted(range(len(choices)), key=lambda n: (choices[n].region.steps[0], n))
+    #: Steps that are occupied and still matter -> the greatest saving, and what gives it.
+    states: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {frozenset(): (0.0, ())}
+    for position, n in enumerate(order):
+        steps = frozenset(choices[n].region.steps)
+        later = order[position + 1 : position + 2]
+        following = choices[later[0]].region.steps[0] if later else choices[n].region.steps[-1] + 1
+        made: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {}
+        for occupied, (saved, taken) in states.items():
+            ways = [(occupied, saved, taken)]
+            if occupied.isdisjoint(steps):
+                ways.append((occupied | steps, saved + choices[n].saves, (*taken, n)))
+            for after, total, regions in ways:
+                key = frozenset(step for step in after if step >= following)
+                if key not in made or total > made[key][0]:
+                    made[key] = (total, regions)
+        if len(made) > MOST_STATES:
+            return None
+        states = made
+    return list(max(states.values(), key=lambda state: state[0])[1])
