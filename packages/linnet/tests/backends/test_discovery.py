@@ -125,6 +125,16 @@ def test_of_two_back_ends_of_one_name_the_first_distribution_wins(install: Insta
     assert "a-plugin 1.0; uninstall one of the two" in left_out.reason
 
 
+def test_no_package_takes_the_name_of_a_back_end_that_comes_along(install: Install) -> None:
+    install("a-plugin", good("cublaslt"))
+    install("z-own", None, value="linnet.torch.cublaslt:CublasLt", entry="cublaslt")
+    (kept,) = available()
+    assert type(kept).__module__ == "linnet.torch.cublaslt.backend"
+    (left_out,) = skipped()
+    assert left_out.distribution == "a-plugin 1.0"
+    assert "the name 'cublaslt' is taken by linnet.torch.cublaslt:CublasLt" in left_out.reason
+
+
 def test_of_two_versions_of_one_distribution_the_first_on_the_path_counts(
     install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -74,12 +75,41 @@ def test_a_broken_file_is_set_aside_with_one_warning(tmp_path: Path, content: st
     assert aside.read_bytes() == (content if isinstance(content, bytes) else content.encode())
 
 
-def test_a_file_too_large_is_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "MAX_BYTES", 2**20)
-    path = written(tmp_path / "benchmarks.json", json.dumps(GOOD) + " " * 2**21)
-    with pytest.warns(BenchmarkWarning, match="larger than 1 MiB"):
+def test_a_file_too_large_is_set_aside(tmp_path: Path) -> None:
+    path = written(tmp_path / "benchmarks.json", json.dumps(GOOD))
+    os.truncate(path, 200 * 2**20)  # sparse
+    with pytest.warns(BenchmarkWarning, match="larger than 64 MiB"):
         assert len(BenchmarkStore(path)) == 0
     assert not path.exists()
+
+
+def test_a_file_that_may_not_be_written_is_read_and_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "benchmarks.json", json.dumps(GOOD))
+    monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK)
+    with pytest.warns(BenchmarkWarning, match="the file is read-only") as caught:
+        store = keep(path, "key", "more")
+    assert len(caught) == 1
+    assert {store.get("kept"), store.get("key")} == {Timing(1e-6, 2e-6), Timing(1.0, 2.0)}
+    assert set(entries(path)) == {"kept"}
+
+
+def test_a_folder_that_may_not_be_written_keeps_times_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "benchmarks.json", json.dumps(GOOD))
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    # The tests may run as a user whom no folder refuses.
+    monkeypatch.setattr(store_module.FileLock, "acquire", refuse)
+    with pytest.warns(BenchmarkWarning, match="Permission denied") as caught:
+        store = keep(path, "key", "more")
+    assert len(caught) == 1
+    assert store.get("key") == Timing(1.0, 2.0)
+    assert set(entries(path)) == {"kept"}
 
 
 @pytest.mark.parametrize(

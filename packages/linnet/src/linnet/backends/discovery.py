@@ -70,7 +70,11 @@ def _load_all() -> _Found:
     backends: dict[str, tuple[Backend, EntryPoint]] = {}
     left_out: list[Skipped] = []
     # Sorted, so that which of two back ends of one name is used does not depend on the disk.
-    points = sorted(entry_points(group=GROUP), key=lambda p: (p.name, _distribution(p), p.value))
+    # Those of Linnet come first, so that no other package takes their names.
+    points = sorted(
+        entry_points(group=GROUP),
+        key=lambda p: (not p.value.startswith("linnet."), p.name, _distribution(p), p.value),
+    )
     for point in points:
         _loading = point.name
         try:

@@ -42,7 +42,7 @@ def test_a_cuda_target_without_cublaslt_is_refused_with_the_reason() -> None:
         CublasLt().probe(CUDA)
 
 
-SIZES = [(1, 7, 8), (33, 1, 33), (8, 33, 1), (7, 257, 33), (3, 33, 257)]
+SIZES = [(1, 7, 8), (33, 1, 33), (8, 33, 1), (7, 257, 33), (3, 33, 257), (1, 8, 4097), (2, 4097, 7)]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)

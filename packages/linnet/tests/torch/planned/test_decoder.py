@@ -28,8 +28,8 @@ SIZES = {
 }
 
 
-def decoder(dtype: str = "f32", **options: Any) -> LinnetModule:
-    generics = {**SIZES, "T": dtype}
+def decoder(dtype: str = "f32", context: int = 16, **options: Any) -> LinnetModule:
+    generics = {**SIZES, "Context": context, "T": dtype}
     generator = torch.Generator().manual_seed(0)
     weights = {
         entry.path: (torch.randn(entry.shape, generator=generator) / 5).to(torch_dtype(dtype))
@@ -72,6 +72,23 @@ def test_interpreted_generated_planned_and_captured_decoding_agree(dtype: str) -
     report = step.report()
     assert report.recorded_steps > 0
     assert report.recorded_steps + report.once_steps < report.steps
+
+
+def test_a_captured_step_equals_the_uncaptured_one_for_sixty_four_steps() -> None:
+    captured, plain = decoder(context=64), decoder(context=64)
+    given = [tokens(0, 1), at(0)]
+    plans = [m.plan_for("decode", given, [Reference()], measure=False) for m in (captured, plain)]
+    step = Captured(plans[0], captured.context_for(plans[0]))
+    context = plain.context_for(plans[1])
+    kept = []
+    for position in range(64):
+        inputs = [tokens(position, 1), at(position)]
+        (made,), (expected,) = step(inputs), plans[1].run(inputs, context)
+        assert torch.equal(made, expected)
+        kept.append((made, made.clone()))
+    for path in captured.state_paths():
+        assert torch.equal(captured.tensor(path), plain.tensor(path))
+    assert all(torch.equal(made, copy) for made, copy in kept)
 
 
 def test_one_token_at_a_time_equals_the_prompt_at_once() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from linnet_helpers.runtime import Reference, close, inputs, model_of
 
-from linnet.backends import Options, Region, Target
+from linnet.backends import Options, Region, Requirement, Target
 from linnet.backends.testing import two_layer_graph
 from linnet.graph import Graph
+from linnet.torch.planned import Captured
 
 Change = Callable[[Reference], None]
 
@@ -67,6 +70,101 @@ def test_a_faulty_back_end_is_named_and_the_plan_goes_on(
         named = [r for r in plan.refusals if r.backend == "faulty" and reason in r.reason]
         assert named, plan.refusals
         assert reason in str(plan.report()).replace("\n", " ") or len(reason) > 60
+
+
+def meta(**fields: Any) -> Change:
+    """Its executables have another meta."""
+
+    def change(backend: Reference) -> None:
+        compile = backend.compile
+
+        def changed(region: Region, target: Target, options: Options) -> Any:
+            executable: Any = compile(region, target, options)
+            executable.meta = SimpleNamespace(
+                **{"states_read": (), "states_written": (), "holds": 0, "requires": None, **fields}
+            )
+            return executable
+
+        setattr(backend, "compile", changed)  # noqa: B010  # a method, to a type checker
+
+    return change
+
+
+def together(result: Any) -> Change:
+    """Compiles all its regions at once."""
+
+    def change(backend: Reference) -> None:
+        def compile_regions(regions: Any, target: Target, options: Options) -> Any:
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+        setattr(backend, "compile_regions", compile_regions)  # noqa: B010  # an optional method
+
+    return change
+
+
+def half_a_match(backend: Reference) -> None:
+    match = backend.match
+
+    def broken_off(graph: Graph, target: Target) -> Any:
+        yield from match(graph, target)
+        raise RuntimeError("lost on the way")
+
+    setattr(backend, "match", broken_off)  # noqa: B010  # a method, to a type checker
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (meta(holds=-1), "its executable holds -1 bytes"),
+        (meta(holds=1.5), "meta must be an ExecutableMeta"),
+        (meta(states_read=None), "meta must be an ExecutableMeta"),
+        (meta(states_written=("cache",)), "writes the state cache, and the region does not"),
+        (meta(requires=[]), "meta.requires must be None or a tuple of Requirement"),
+        (meta(requires=(7,)), "meta.requires must be None or a tuple of Requirement"),
+        (meta(requires=(Requirement(9, 0, 1),)), "requires something of input 9"),
+        (meta(requires=(Requirement(0, 0, 1),)), "requires integers of input 0, which has none"),
+        (together(RuntimeError("no")), "compile_regions failed: RuntimeError: no"),
+        (together([]), "compile_regions returned 0 executables for 8 regions"),
+        (together(None), "compile_regions failed: TypeError"),
+        (together([None] * 8), "compile returned None, which has no method prepare"),
+        (half_a_match, "RuntimeError: lost on the way"),
+    ],
+)
+def test_what_a_faulty_back_end_compiles_is_refused_and_the_good_ones_run(
+    change: Change, reason: str
+) -> None:
+    faulty, good = Reference("faulty"), Reference("good")
+    change(faulty)
+    model = model_of(two_layer_graph())
+    plan = model.plan_for("forward", inputs(), backends=[faulty, good], measure=False)
+    named = [r for r in plan.refusals if r.backend == "faulty" and reason in r.reason]
+    assert named, plan.refusals
+    assert {item.backend.name for item in plan.regions} == {"good"}
+    (made,) = Captured(plan, model.context_for(plan))(inputs())
+    assert close(made, model.run_entry("forward", inputs(), compile=False))
+
+
+def test_a_back_end_that_spoils_its_inputs_while_it_is_timed_spoils_no_others() -> None:
+    def spoil(executable: Any, given: Any, out: Any, context: Any) -> Any:
+        made = executable(given, out, context)
+        given[0].fill_(torch.nan)
+        return made
+
+    faulty = Reference("faulty", records=False)
+    compile = faulty.compile
+
+    def compiled(region: Region, target: Target, options: Options) -> Any:
+        made: Any = compile(region, target, options)
+        execute = made.execute
+        made.execute = lambda i, o, c: spoil(execute, i, o, c)
+        return made
+
+    setattr(faulty, "compile", compiled)  # noqa: B010  # a method, to a type checker
+    model, given = model_of(two_layer_graph()), inputs()
+    model.plan_for("forward", given, backends=[faulty], options=Options(margin=0.99))
+    assert torch.equal(given[0], inputs()[0])
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from linnet.backends import Backend, Capabilities, Executable, Options, Region, Target
+from linnet.backends import Backend, Capabilities, Executable, Options, Region, Requirement, Target
 from linnet.backends.discovery import check_backend
 from linnet.graph import Graph
 
 #: The meta attributes that an executable must have, with their types.
+_INTEGERS = frozenset(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"))
 _META = (("states_read", tuple), ("states_written", tuple), ("holds", int))
 
 
@@ -108,11 +109,31 @@ def _checked(executable: Any, region: Region) -> Executable | str:
     assert meta is not None
     if meta.holds < 0:
         return f"its executable holds {meta.holds} bytes"
+    problem = _requires_problem(getattr(meta, "requires", None), region)
+    if problem is not None:
+        return problem
     undeclared = set(meta.states_written) - set(region.states_written)
     if undeclared:
         return f"its executable writes the state {min(undeclared)}, and the region does not"
     checked: Executable = executable
     return checked
+
+
+def _requires_problem(requires: Any, region: Region) -> str | None:
+    """Why an executable's `requires` says nothing about its region's inputs, or None."""
+    if requires is None:
+        return None
+    if not isinstance(requires, tuple) or not all(isinstance(r, Requirement) for r in requires):
+        return "its executable's meta.requires must be None or a tuple of Requirement"
+    for need in requires:
+        if not 0 <= need.input < len(region.inputs):
+            return (
+                f"its executable requires something of input {need.input}, and the region has "
+                f"{len(region.inputs)} inputs"
+            )
+        if region.graph.values[region.inputs[need.input]].dtype not in _INTEGERS:
+            return f"its executable requires integers of input {need.input}, which has none"
+    return None
 
 
 def _problem(graph: Graph, region: Any, capabilities: Capabilities) -> str | None:
