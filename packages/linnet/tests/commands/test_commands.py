@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -10,7 +12,7 @@ import pytest
 
 import linnet
 from linnet.commands.inspect import LEVELS
-from linnet.commands.main import main
+from linnet.commands.main import COMMANDS, main, parser
 from linnet.graph import Graph
 from linnet.ir.passes import Legality
 
@@ -213,3 +215,26 @@ def test_passes_run_before_ir_is_shown_or_emitted(
 
 def test_levels_of_passes_are_those_of_the_rules() -> None:
     assert list(LEVELS) == [level.name.lower() for level in Legality]
+
+
+def test_every_command_is_added_by_the_module_that_the_table_names(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    everything = parser("")
+    (group,) = [a for a in everything._actions if a.dest == "command" or a.choices is not None]
+    assert set(group.choices) == set(COMMANDS)
+    for name in COMMANDS:
+        assert main([name, "--help"]) == 0
+        assert f"usage: linnet {name}" in capsys.readouterr().out
+
+
+def test_checking_loads_no_other_command() -> None:
+    program = (
+        "import sys; from linnet.commands.main import main; "
+        f"assert main(['check', {str(EXAMPLE)!r}]) == 0; "
+        "print([m for m in sys.modules if m.startswith(('linnet.graph', 'linnet.ir', 'torch'))])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

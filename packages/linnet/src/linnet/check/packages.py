@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from dataclasses import dataclass
@@ -35,6 +34,9 @@ class GitSource:
     @property
     def store(self) -> Path:
         """Where its clone and snapshots are kept."""
+        # Loaded here, as what most checks do without.
+        import hashlib
+
         key = hashlib.sha256(self.url.encode()).hexdigest()[:16]
         return linnet_home() / "git" / key
 

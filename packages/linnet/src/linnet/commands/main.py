@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from linnet import __version__
-from linnet.commands.check import add_check
-from linnet.commands.doc import add_doc
-from linnet.commands.emit import add_emit
-from linnet.commands.fetch import add_fetch
-from linnet.commands.format import add_format
-from linnet.commands.generate import add_run
-from linnet.commands.graph import add_graph
-from linnet.commands.init import add_init
-from linnet.commands.inspect import add_inspect
-from linnet.commands.spec_test import add_spec_test
 
-COMMANDS: tuple[Callable[..., None], ...] = (
-    add_check,
-    add_doc,
-    add_emit,
-    add_fetch,
-    add_format,
-    add_graph,
-    add_init,
-    add_inspect,
-    add_run,
-    add_spec_test,
-)
+# Each command and the function that adds it, `module.function` of this package. Only the module of
+# the command at hand is loaded, since loading all of them takes longer than checking a model.
+COMMANDS = {
+    "check": "check.add_check",
+    "lint": "check.add_check",
+    "doc": "doc.add_doc",
+    "emit": "emit.add_emit",
+    "fetch": "fetch.add_fetch",
+    "update": "fetch.add_fetch",
+    "fmt": "format.add_format",
+    "graph": "graph.add_graph",
+    "init": "init.add_init",
+    "inspect": "inspect.add_inspect",
+    "run": "generate.add_run",
+    "spec-test": "spec_test.add_spec_test",
+}
 
 
 def run() -> None:
@@ -40,7 +35,7 @@ def run() -> None:
 def main(arguments: Sequence[str]) -> int:
     """Runs one command; gives its exit code."""
     try:
-        options = parser().parse_args(arguments)
+        options = parser(arguments[0] if arguments else "").parse_args(arguments)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     try:
@@ -52,11 +47,13 @@ def main(arguments: Sequence[str]) -> int:
     return code
 
 
-def parser() -> argparse.ArgumentParser:
-    """All commands with their options."""
+def parser(command: str) -> argparse.ArgumentParser:
+    """The command with its options; all commands, where this is none of them."""
     top = argparse.ArgumentParser(prog="linnet", description="Checks and inspects Linnet models.")
     top.add_argument("--version", action="version", version=f"linnet {__version__}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in COMMANDS:
-        add(commands)
+    wanted = [COMMANDS[command]] if command in COMMANDS else dict.fromkeys(COMMANDS.values())
+    for place in wanted:
+        module, _, function = place.partition(".")
+        getattr(importlib.import_module(f"linnet.commands.{module}"), function)(commands)
     return top

@@ -7,20 +7,34 @@ one place.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from linnet.source import SourceFile, Span
 from linnet.syntax.lexer import Comment
 
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
 
-@dataclass(frozen=True, eq=False, slots=True)
+    _Class = TypeVar("_Class")
+
+    @dataclass_transform(eq_default=False, frozen_default=True)
+    def node(cls: type[_Class]) -> type[_Class]:
+        """A frozen dataclass, compared by identity."""
+
+else:
+    # Frozen for the type checker only: making 60 classes frozen at run time takes longer than
+    # checking a model, and frozen nodes take longer to make.
+    node = dataclass(eq=False, repr=False, slots=True)
+
+
+@node
 class Node:
     """Any part of the tree."""
 
     span: Span
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Identifier(Node):
     """A name where it is declared or used."""
 
@@ -30,7 +44,7 @@ class Identifier(Node):
 # Expressions
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class IntLiteral(Node):
     """An integer as written."""
 
@@ -38,7 +52,7 @@ class IntLiteral(Node):
     value: int
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class FloatLiteral(Node):
     """A float as written."""
 
@@ -46,54 +60,54 @@ class FloatLiteral(Node):
     value: float
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class BoolLiteral(Node):
     """`true` or `false`."""
 
     value: bool
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class NoneLiteral(Node):
     """`none`."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Name(Node):
     """A bare name."""
 
     text: str
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Paren(Node):
     """`(inner)`."""
 
     inner: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class TupleExpr(Node):
     """`(a, b)` or `(a,)`."""
 
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class ListExpr(Node):
     """`[a, *S, b]`: the dimensions or axes given to a prelude function."""
 
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class SomeExpr(Node):
     """`some(inner)`."""
 
     inner: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Reduction(Node):
     """`sum<T>[i, j] body`; an index is (name, is it a pack)."""
 
@@ -103,7 +117,7 @@ class Reduction(Node):
     body: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class IfExpr(Node):
     """`if condition { then } else { other }`."""
 
@@ -112,7 +126,7 @@ class IfExpr(Node):
     other: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class MatchArm(Node):
     """`pattern => value`."""
 
@@ -120,7 +134,7 @@ class MatchArm(Node):
     value: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class MatchExpr(Node):
     """`match subject { arms }`."""
 
@@ -128,7 +142,7 @@ class MatchExpr(Node):
     arms: tuple[MatchArm, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class ScanExpr(Node):
     """`for counter in start .. stop { ... yield v }` as a value."""
 
@@ -138,7 +152,7 @@ class ScanExpr(Node):
     body: Block
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Unary(Node):
     """One of `! - +` before an operand."""
 
@@ -146,7 +160,7 @@ class Unary(Node):
     operand: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Binary(Node):
     """Two operands; `operator_span` covers the operator."""
 
@@ -156,7 +170,7 @@ class Binary(Node):
     operator_span: Span
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Argument(Node):
     """`value` or `name = value`."""
 
@@ -164,7 +178,7 @@ class Argument(Node):
     value: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Call(Node):
     """`callee<generics>(arguments)`."""
 
@@ -173,7 +187,7 @@ class Call(Node):
     arguments: tuple[Argument, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Index(Node):
     """`base[components]`."""
 
@@ -181,7 +195,7 @@ class Index(Node):
     components: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Field(Node):
     """`base.name`."""
 
@@ -189,19 +203,19 @@ class Field(Node):
     name: Identifier
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class PackUse(Node):
     """`*S` in a list of dimensions or indices."""
 
     name: str
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Ellipsis(Node):
     """`...` in an index."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Slice(Node):
     """`start : stop : step` in an index; each may be missing."""
 
@@ -213,7 +227,7 @@ class Slice(Node):
 # Types
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class PathType(Node):
     """`a.b.Name<generics>`; also dtype names and generics."""
 
@@ -221,7 +235,7 @@ class PathType(Node):
     generics: tuple[GenericArgument, ...] | None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class TensorType(Node):
     """`Tensor[dims; dtype]`."""
 
@@ -229,14 +243,14 @@ class TensorType(Node):
     dtype: TypeExpr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class TupleType(Node):
     """`(A, B)` or `(A,)`."""
 
     items: tuple[TypeExpr, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class ArrayType(Node):
     """`[Block; size]`."""
 
@@ -244,7 +258,7 @@ class ArrayType(Node):
     size: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class OptionalType(Node):
     """`inner?`."""
 
@@ -254,26 +268,26 @@ class OptionalType(Node):
 # Patterns
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class NamePattern(Node):
     """Binds a name, or names an enum's variant."""
 
     text: str
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class NonePattern(Node):
     """`none`."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class SomePattern(Node):
     """`some(inner)`."""
 
     inner: Pattern
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class TuplePattern(Node):
     """`(a, b)`."""
 
@@ -283,14 +297,14 @@ class TuplePattern(Node):
 # Statements
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Block(Node):
     """`{ statements }`."""
 
     statements: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Let(Node):
     """`let pattern : type = value`."""
 
@@ -299,7 +313,7 @@ class Let(Node):
     value: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class IndexName(Node):
     """An index or, with `*`, a pack index."""
 
@@ -307,7 +321,7 @@ class IndexName(Node):
     pack: bool
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class IndexDefinition(Node):
     """`let name[indices] = value`."""
 
@@ -316,7 +330,7 @@ class IndexDefinition(Node):
     value: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Var(Node):
     """`var name : type = value`."""
 
@@ -325,7 +339,7 @@ class Var(Node):
     value: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Assign(Node):
     """`name = value`."""
 
@@ -333,14 +347,14 @@ class Assign(Node):
     value: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Return(Node):
     """`return value`."""
 
     value: Expr | None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class StaticFor(Node):
     """`static for pattern in start .. stop { }`; `stop` is None for a walk over a block array."""
 
@@ -350,7 +364,7 @@ class StaticFor(Node):
     body: Block
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class For(Node):
     """`for counter in start .. stop { }`."""
 
@@ -360,7 +374,7 @@ class For(Node):
     body: Block
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class While(Node):
     """`while condition { }`."""
 
@@ -368,7 +382,7 @@ class While(Node):
     body: Block
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Yield(Node):
     """`yield value`."""
 
@@ -378,7 +392,7 @@ class Yield(Node):
 # Items
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Generic(Node):
     """`name: Kind = default`; `kind` is Dim, Shape, DType, Numeric, Integer or Float."""
 
@@ -388,7 +402,7 @@ class Generic(Node):
     default: TypeExpr | Expr | None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Param(Node):
     """A parameter of a function: `name: type = default`."""
 
@@ -397,7 +411,7 @@ class Param(Node):
     default: Expr | None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Const(Node):
     """`const name : type = value`."""
 
@@ -407,7 +421,7 @@ class Const(Node):
     value: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Alias(Node):
     """`type name<generics> = target`."""
 
@@ -417,7 +431,7 @@ class Alias(Node):
     target: TypeExpr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class StructField(Node):
     """`name: type` of a struct."""
 
@@ -425,7 +439,7 @@ class StructField(Node):
     type: TypeExpr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Struct(Node):
     """`struct name<generics> { fields }`."""
 
@@ -435,7 +449,7 @@ class Struct(Node):
     fields: tuple[StructField, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Enum(Node):
     """`enum name { variants }`."""
 
@@ -444,7 +458,7 @@ class Enum(Node):
     variants: tuple[Identifier, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Gradient(Node):
     """`grad(y, dy) { }`."""
 
@@ -453,7 +467,7 @@ class Gradient(Node):
     body: Block
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class KernelBinding(Node):
     """`kernel name<generics>` of an op."""
 
@@ -461,7 +475,7 @@ class KernelBinding(Node):
     generics: tuple[GenericArgument, ...] | None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Function(Node):
     """`fn`, `op` or `entry`."""
 
@@ -477,7 +491,7 @@ class Function(Node):
     gradient: Gradient | None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Kernel(Node):
     """A `kernel` item; its inside is not read yet."""
 
@@ -485,7 +499,7 @@ class Kernel(Node):
     name: Identifier
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Member(Node):
     """`param`, `sub`, `buffer` or `state` of a block."""
 
@@ -495,7 +509,7 @@ class Member(Node):
     default: Expr | None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class BlockItem(Node):
     """`block name<generics> where ... { members and items }`, in order."""
 
@@ -506,7 +520,7 @@ class BlockItem(Node):
     content: tuple[Member | Item, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Imported(Node):
     """`name as alias` in a `use`."""
 
@@ -519,7 +533,7 @@ class Imported(Node):
         return self.alias or self.name
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Use(Node):
     """`use path::{items}`; `items` is None for `use path`, which binds the module's name."""
 
@@ -528,7 +542,7 @@ class Use(Node):
     braced: bool
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class File(Node):
     """A whole file. `comments` holds all comments in order; the nodes hold none."""
 
