@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import nox
@@ -18,7 +19,8 @@ ROOT = Path(__file__).parent
 # nox executes this file without putting its folder on the path.
 sys.path.insert(0, str(ROOT))
 
-from ci import toolchain  # noqa: E402 - needs the line above
+from ci import linked as linked_session  # noqa: E402 - needs the line above
+from ci import toolchain  # noqa: E402 - likewise
 from ci.local_wheels import find_links, local_torch  # noqa: E402 - likewise
 from ci.packages import install_options  # noqa: E402 - likewise
 
@@ -31,8 +33,16 @@ nox.options.reuse_venv = "yes"  # `uv sync` makes a reused environment exact
 nox.options.sessions = ["tests", "lint"]
 
 
-def work(session: nox.Session, *groups: str, workspace: bool = True) -> None:
-    """Installs `groups`, and with `workspace` the packages, then runs the session's steps."""
+def work(
+    session: nox.Session,
+    *groups: str,
+    workspace: bool = True,
+    without: Sequence[str] = (),
+    then: Callable[[nox.Session], None] | None = None,
+) -> None:
+    """Installs `groups`, and with `workspace` the packages but for those `without`; does what is
+    to be done `then`, and runs the session's steps.
+    """
     start = time.perf_counter()
     links = find_links()
     session.env["UV_PROJECT_ENVIRONMENT"] = session.virtualenv.location
@@ -49,6 +59,7 @@ def work(session: nox.Session, *groups: str, workspace: bool = True) -> None:
     options = ["--no-default-groups", *(f"--group={group}" for group in ("ci", *groups))]
     options += install_options(ROOT) if workspace else ["--no-install-workspace"]
     uv(session, "lock")
+    options += [f"--no-install-package={name}" for name in without]
     torch = local_torch(ROOT, links) if {"torch", "torch-infini"} & {*groups} else None
     if torch:
         options += [f"--no-install-package={name}" for name in torch.replaced]
@@ -69,6 +80,8 @@ def work(session: nox.Session, *groups: str, workspace: bool = True) -> None:
         except nox.command.CommandFailed:
             session.warn("an index lacks the published weights; their tests are skipped")
 
+    if then is not None:
+        then(session)
     seconds = f"--setup-seconds={time.perf_counter() - start:.1f}"
     session.run("python", "-m", "ci", seconds, session.name, *session.posargs)
 
@@ -101,6 +114,20 @@ def build(session: nox.Session) -> None:
 def cuda_compile(session: nox.Session) -> None:
     """Compiles and links what needs NVIDIA's toolkit and runs its tests; needs no GPU."""
     work(session, workspace=False)
+
+
+@nox.session(python="3.11")
+def linked(session: nox.Session) -> None:
+    """Builds InfiniOps over libraries that other people ship, and runs the operators that call
+    them; arguments go to pytest."""
+
+    def install(session: nox.Session) -> None:
+        """The providers, then InfiniOps, whose build has to see them."""
+        uv(session, "pip", "install", *linked_session.BUILD_TOOLS, "pip")
+        uv(session, "pip", "install", "--no-deps", *linked_session.PROVIDERS)
+        uv(session, "pip", "install", "--no-config", *linked_session.install_arguments())
+
+    work(session, "test", "torch", without=["infiniops"], then=install)
 
 
 @nox.session

@@ -12,6 +12,7 @@ from ci import (
     fuzz,
     infiniops,
     infinirt,
+    linked,
     lint,
     matrix,
     site,
@@ -27,6 +28,7 @@ SESSIONS: dict[str, tuple[Callable[[Sequence[str]], list[Step]], bool]] = {
     "tests": (suites.steps, False),
     "build": (wheels.steps, True),
     "cuda_compile": (lambda _: infinirt.cuda_steps(), True),
+    "linked": (linked.steps, False),
     "vendors": (lambda _: infinirt.vendor_steps(), False),
     # The gate leaves InfiniOps, which takes long, to `nox -s sanitize -- --all`.
     "sanitize": (

@@ -24,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--no-cpp-entries", action="store_true", help="hide the C++ entries")
     parser.add_argument("--ops", default="", help="INFINI_OPS_OPS")
     parser.add_argument("--torch-ops", default="", help="INFINI_OPS_TORCH_OPS")
+    parser.add_argument("--linked", action="store_true", help="WITH_LINKED")
     parser.add_argument("--smoke", action="store_true", help="INFINI_OPS_SMOKE_BUILD")
     parsed = parser.parse_args(arguments)
     options = Options(
@@ -36,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         ops=parsed.ops,
         smoke=parsed.smoke,
         torch_ops=parsed.torch_ops,
+        linked=parsed.linked,
     )
     try:
         build, selection = plan(options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,7 @@ class Options:
     ops: str
     smoke: bool
     torch_ops: str = ""
+    linked: bool = False
 
 
 def plan(options: Options) -> tuple[Build, Selection]:
@@ -57,7 +59,9 @@ def plan(options: Options) -> tuple[Build, Selection]:
         if operator.name in selection.slots
     )
     families = [device for device in options.devices if device != "sim"]
-    found = find_implementations(source, operators, families, selection.headers)
+    found = find_implementations(
+        source, operators, families, selection.headers, linked=options.linked
+    )
     kept = tuple(item for item in found if selection.keeps(item))
     for operator in operators:
         present = sorted({item.slot for item in found if item.operator == operator.name})
@@ -78,6 +82,7 @@ def plan(options: Options) -> tuple[Build, Selection]:
             operators=operators,
             implementations=kept,
             selection_inputs=selection.inputs,
+            selection=selection.structured(options.root),
         ),
         selection,
     )
@@ -95,6 +100,7 @@ def generate(build: Build, root: Path) -> dict[str, str]:
     files["include/infini/ops/base/operators.h"] = operators_header(build)
     files["base/registry.cc"] = registry_source(build)
     files["share/docs/index.md"] = support_matrix(build)
+    files["selection.json"] = json.dumps(build.selection, indent=2) + "\n"
     files["share/operators.json"] = operators_json(build)
     files["python/__init__.pyi"] = python_stub(build)
     files.update(shared_sources(build))
@@ -116,6 +122,7 @@ def _inputs(root: Path) -> list[str]:
         *(root / "src" / "base").glob("*.yaml"),
         *(root / "src" / "native").glob("*/ops/*/*.h"),
         *(root / "src" / "native").glob("*/shared/*.h"),
+        *(root / "src" / "linked").glob("*/*/ops/*/*.h"),
         root / "include" / "infini" / "ops" / "abi.h",
     ]
     return [path.relative_to(root).as_posix() for path in watched]

@@ -77,11 +77,12 @@ def find_implementations(
     operators: Iterable[Operator],
     devices: Sequence[str],
     headers: Mapping[str, Sequence[Header]] | None = None,
+    linked: bool = False,
 ) -> tuple[Implementation, ...]:
     """The implementations of `operators` for `devices`, checked for unique slots.
 
-    `headers` names those of some operators; of the others, the native ones below `source` are
-    found.
+    `headers` names those of some operators; of the others, those below `source` are found: the
+    native ones, and the `linked` ones where asked for.
     """
     found: list[Implementation] = []
     named = headers or {}
@@ -101,8 +102,23 @@ def find_implementations(
                         f"{operator.name}_<implementation>.h"
                     )
                 found.extend(scan_header(path, source, operator, [device]))
+            for path in _linked_headers(source, operator, device) if linked else ():
+                found.extend(scan_header(path, source, operator, [device], "linked"))
     check_slots(found)
     return tuple(found)
+
+
+def _linked_headers(source: Path, operator: Operator, device: str) -> list[Path]:
+    """The headers of linked implementations, each with its contract and its source beside it."""
+    headers = sorted((source / "linked").glob(f"*/{device}/ops/{operator.name}/*.h"))
+    for header in headers:
+        sources = [header.with_suffix(suffix).is_file() for suffix in (".cc", ".cu")]
+        if not header.with_suffix(".yaml").is_file() or sum(sources) != 1:
+            raise DeclarationError(
+                f"{header}:1: expected {header.stem}.yaml and one of {header.stem}.cc and "
+                f"{header.stem}.cu beside it"
+            )
+    return headers
 
 
 def scan_header(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .declaration import Operator
@@ -23,6 +24,8 @@ class Build:
     implementations: tuple[Implementation, ...]
     selection_inputs: tuple[Path, ...] = ()
     """The files that the selection was read from, or leads to."""
+    selection: Mapping[str, object] = field(default_factory=dict)
+    """What was selected, in the form of an `ops.json`."""
 
     @property
     def shared_kernels(self) -> tuple[SharedKernel, ...]:

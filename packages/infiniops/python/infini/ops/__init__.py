@@ -17,11 +17,21 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from os.path import exists
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     # Not at run time: importing this package should cost next to nothing.
     from pathlib import Path
+
+    from .linked import LinkedProvider
+
+# There where the build is linked with libraries of other people. Before the compiled module, which
+# the loader would refuse without saying why, or load against functions that have moved.
+for _folder in __path__:
+    _linked_file = f"{_folder}/_prefix/share/infiniops/linked.json"
+    if exists(_linked_file):  # noqa: PTH110 - pathlib would take a third of the import's time
+        importlib.import_module(".linked", __name__).require_unchanged(_linked_file)
 
 # The compiled module is typed by the generated __init__.pyi, which a wheel holds beside this file.
 _native: Any = importlib.import_module("._native", __name__)
@@ -110,6 +120,17 @@ def explain(operator: str, *args: object, **kwargs: object) -> tuple[Explanation
     return tuple(Explanation(*report) for report in function(*args, **kwargs))
 
 
+def linked_providers() -> tuple[LinkedProvider, ...]:
+    """The libraries of other people that implementations of this build call; mostly none.
+
+    Importing this package compares each with what it was when the build was configured.
+    """
+    from .linked import read_providers
+
+    file = prefix() / "share" / "infiniops" / "linked.json"
+    return read_providers(file) if file.is_file() else ()
+
+
 def bind_external_device(device_type: str | None) -> None:
     """Say which InfiniRT device type DLPack's external device is; None forgets it.
 
@@ -151,6 +172,7 @@ __all__ = [
     "bind_external_device",
     "empty",
     "explain",
+    "linked_providers",
     "operators",
     "operators_json",
     "prefix",

@@ -1,0 +1,107 @@
+# The linked backend: proves the contracts of src/linked by linked-resolver, and links what it found.
+
+# Proves the selected contracts; includes their manifest, and finds torch where a transport needs it.
+macro(infini_ops_resolve_linked)
+  execute_process(COMMAND ${Python_EXECUTABLE} -c "import linked_resolver" RESULT_VARIABLE absent ERROR_QUIET)
+  if(absent)
+    message(FATAL_ERROR
+      "WITH_LINKED=ON needs the Python package linked-resolver: ${Python_EXECUTABLE} -m pip install linked-resolver")
+  endif()
+  set(linked_devices "")
+  foreach(backend CPU ${INFINI_OPS_GPU_BACKENDS})
+    if(WITH_${backend})
+      string(TOLOWER ${backend} lower)
+      list(APPEND linked_devices --device ${lower})
+    endif()
+  endforeach()
+  set(linked_folder ${INFINI_OPS_GENERATED_DIR}/linked)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1
+      ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/resolve_linked_ops.py ${linked_devices}
+      --output ${linked_folder} --ops ${INFINI_OPS_GENERATED_DIR}/selection.json --project ${PROJECT_SOURCE_DIR}
+    OUTPUT_VARIABLE linked_output ERROR_VARIABLE linked_error RESULT_VARIABLE linked_failed
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
+  if(linked_failed)
+    message(FATAL_ERROR "linked-resolver (see ${linked_folder}/diagnostics.json):\n${linked_error}")
+  endif()
+  message(STATUS "InfiniOps: ${linked_output}")
+  include(${linked_folder}/manifest.cmake)
+  if(NOT INFINI_LINKED_MANIFEST_SCHEMA EQUAL 1)
+    message(FATAL_ERROR "linked-resolver writes manifests of schema ${INFINI_LINKED_MANIFEST_SCHEMA}; this build reads 1.")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${INFINI_LINKED_INPUTS})
+  set(INFINI_LINKED_TORCH_DIR "")
+  if("torch" IN_LIST INFINI_LINKED_TRANSPORTS)
+    infini_ops_find_torch_for_linked()
+  endif()
+endmacro()
+
+# Sets INFINI_LINKED_TORCH_DIR and INFINI_LINKED_TORCH_ABI: the installed package, and its std::string.
+function(infini_ops_find_torch_for_linked)
+  execute_process(COMMAND ${Python_EXECUTABLE} -c
+      "import os, torch; print(os.path.dirname(torch.__file__), int(torch._C._GLIBCXX_USE_CXX11_ABI), sep=';')"
+    OUTPUT_VARIABLE found ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE absent)
+  if(absent)
+    message(FATAL_ERROR "Linked operators of the torch transport need the Python package torch: "
+      "${Python_EXECUTABLE} -m pip install torch")
+  endif()
+  list(GET found 0 folder)
+  list(GET found 1 abi)
+  set(INFINI_LINKED_TORCH_DIR ${folder} PARENT_SCOPE)
+  set(INFINI_LINKED_TORCH_ABI ${abi} PARENT_SCOPE)
+endfunction()
+
+# Keeps a library that no symbol is taken from, and leaves the linker's state as it was.
+set(CMAKE_LINK_LIBRARY_USING_infini_ops_retain
+  "LINKER:--push-state,--no-as-needed" "<LINK_ITEM>" "LINKER:--pop-state")
+set(CMAKE_LINK_LIBRARY_USING_infini_ops_retain_SUPPORTED TRUE)
+
+# Compiles the adapters; their objects and libraries become part of the interface library `parts`.
+function(infini_ops_add_linked parts)
+  if(NOT INFINI_LINKED_SOURCES)
+    return()
+  endif()
+  add_library(infiniops_linked OBJECT ${INFINI_LINKED_SOURCES})
+  infini_ops_set_compile_rules(infiniops_linked)
+  target_compile_features(infiniops_linked PRIVATE cxx_std_20)
+  target_include_directories(infiniops_linked PRIVATE include ${INFINI_OPS_GENERATED_DIR}/include src)
+  target_link_libraries(infiniops_linked PRIVATE InfiniRT::infinirt)
+  target_include_directories(infiniops_linked SYSTEM PRIVATE ${INFINI_LINKED_INCLUDE_DIRECTORIES})
+  target_sources(${parts} INTERFACE $<TARGET_OBJECTS:infiniops_linked>)
+  if(INFINI_LINKED_TORCH_DIR)
+    target_include_directories(infiniops_linked SYSTEM PRIVATE ${INFINI_LINKED_TORCH_DIR}/include
+      ${INFINI_LINKED_TORCH_DIR}/include/torch/csrc/api/include)
+    target_compile_definitions(infiniops_linked PRIVATE _GLIBCXX_USE_CXX11_ABI=${INFINI_LINKED_TORCH_ABI})
+    target_link_directories(${parts} INTERFACE ${INFINI_LINKED_TORCH_DIR}/lib)
+    # Providers need libtorch and have no run path to it: a library that ours names is there for them too.
+    target_link_libraries(${parts} INTERFACE -l:libtorch_cpu.so -l:libc10.so
+      "$<LINK_LIBRARY:infini_ops_retain,-l:libtorch.so>")
+  endif()
+  foreach(library IN LISTS INFINI_LINKED_LIBRARIES)
+    set(item ${library})
+    if(library IN_LIST INFINI_LINKED_UNNAMED_LIBRARIES)
+      # By its path it would be recorded with its folder, since it has no name of its own.
+      cmake_path(GET library PARENT_PATH folder)
+      cmake_path(GET library FILENAME file)
+      target_link_directories(${parts} INTERFACE ${folder})
+      set(item -l:${file})
+    endif()
+    if(library IN_LIST INFINI_LINKED_RETAINED_LIBRARIES)
+      set(item "$<LINK_LIBRARY:infini_ops_retain,${item}>")
+    endif()
+    target_link_libraries(${parts} INTERFACE ${item})
+  endforeach()
+endfunction()
+
+# Records where `target` finds its providers, and links it again when one of them changes.
+function(infini_ops_record_linked target)
+  if(NOT INFINI_LINKED_SOURCES)
+    return()
+  endif()
+  set(folders ${INFINI_LINKED_RPATH})
+  if(INFINI_LINKED_TORCH_DIR)
+    list(APPEND folders ${INFINI_LINKED_TORCH_DIR}/lib)
+  endif()
+  set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH ${folders})
+  set_property(TARGET ${target} APPEND PROPERTY BUILD_RPATH ${folders})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${INFINI_LINKED_LIBRARIES})
+endfunction()

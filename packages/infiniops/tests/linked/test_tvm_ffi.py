@@ -1,0 +1,103 @@
+"""An operator over the tvm_ffi transport: a provider is compiled, proved, linked and called.
+
+Takes minutes, so it runs in `nox -s linked` alone, which sets INFINI_OPS_LINKED_TESTS.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROVIDER = Path(__file__).parent / "provider"
+
+tvm_ffi = pytest.importorskip("tvm_ffi")
+pytestmark = pytest.mark.skipif(
+    "INFINI_OPS_LINKED_TESTS" not in os.environ, reason="`nox -s linked` runs it"
+)
+
+PROGRAM = """
+import numpy as np, infini.ops as ops
+rng = np.random.default_rng()
+a, b = (rng.standard_normal((4, 5), dtype=np.float32) for _ in range(2))
+out = np.full((4, 5), np.nan, np.float32)
+ops.mul(a, b, out=out, implementation="provider")
+np.testing.assert_array_equal(out, a * b)
+on_sim = ops.empty((4, 5), device="sim:0")
+on_sim.copy_from(a)
+np.testing.assert_array_equal(
+    np.from_dlpack(ops.mul(on_sim, on_sim, implementation=18).to_cpu()), a * a)
+try:
+    ops.mul(a[0, :3].copy(), b[0, :3].copy(), implementation=18)
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+print([(p.distribution, p.version) for p in ops.linked_providers()])
+print([(e.slot, e.selected) for e in ops.explain("mul", a, b, implementation=18)])
+"""
+
+
+def install_provider(site: Path) -> None:
+    """A distribution with a compiled library, as pip would lay it out."""
+    package = site / "infini_test_provider"
+    metadata = site / "infini_test_provider-1.2.3.dist-info"
+    for folder in (package, metadata):
+        folder.mkdir(parents=True)
+    installed = Path(tvm_ffi.__file__).parent
+    subprocess.run(
+        [
+            *("g++", "-std=c++17", "-O1", "-shared", "-fPIC", PROVIDER / "provider.cc"),
+            f"-I{installed}/include",
+            *(f"-L{installed}/lib", "-ltvm_ffi", "-Wl,-soname,libprovider.so"),
+            *("-o", package / "libprovider.so"),
+        ],
+        check=True,
+    )
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: infini-test-provider\nVersion: 1.2.3\n"
+    )
+    names = ["infini_test_provider/libprovider.so", f"{metadata.name}/METADATA"]
+    (metadata / "RECORD").write_text("".join(f"{name},,\n" for name in names))
+
+
+def test_a_tvm_ffi_operator_is_proved_linked_and_called(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    install_provider(site)
+    sources = tmp_path / "infiniops"
+    shutil.copytree(ROOT, sources, ignore=shutil.ignore_patterns("build", "tests", "__pycache__"))
+    shutil.copytree(PROVIDER / "contracts", sources / "src" / "linked", dirs_exist_ok=True)
+    # Only the provider's slot of one operator: vllm's contracts are there, and nobody looks for it.
+    (sources / "ops.json").write_text(json.dumps({"mul": {"implementations": [0, 18]}}))
+    target = tmp_path / "installed"
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    options = ["WITH_CPU=ON", "WITH_SIM=ON", "WITH_LINKED=ON"]
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "install", "--no-deps"),
+            *("--no-build-isolation", "--target", target),
+            *(f"-Ccmake.define.{option}" for option in options),
+            sources,
+        ],
+        env=environment,
+        check=True,
+    )
+    environment["PYTHONPATH"] = os.pathsep.join((str(target), str(site)))
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stderr == ""
+    assert result.stdout == (
+        "mul: infini-test-provider: three elements are not to my taste\n"
+        "[('infini-test-provider', '1.2.3'), ('apache-tvm-ffi', '"
+        + tvm_ffi.__version__
+        + "')]\n[(0, False), (18, True)]\n"
+    )

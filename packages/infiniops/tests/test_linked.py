@@ -1,0 +1,83 @@
+"""What a linked build checks when it is imported; `tests/linked` has the operators themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infini.ops.linked import build_id, read_providers, require_unchanged
+
+
+@pytest.fixture
+def library() -> Path:
+    """Some ELF file of this machine: the interpreter."""
+    return Path(sys.executable).resolve()
+
+
+def record(folder: Path, library: Path, **changes: Any) -> Path:
+    item = {
+        "id": "torch/cpu/lib",
+        "distribution": "somebody",
+        "version": "1.2",
+        "path": str(library),
+        "size": library.stat().st_size if library.exists() else 0,
+        "build_id": build_id(library) if library.exists() else None,
+        **changes,
+    }
+    row = {
+        "operator": "add",
+        "device": "cpu",
+        "slot": 16,
+        "name": "lib",
+        "library": "torch/cpu/lib",
+        "link_libraries": [],
+    }
+    file = folder / "linked.json"
+    file.write_text(json.dumps({"libraries": [item], "implementations": [row]}))
+    return file
+
+
+def test_providers_are_listed_with_what_calls_them(library: Path, tmp_path: Path) -> None:
+    (provider,) = read_providers(record(tmp_path, library))
+    assert provider == ("somebody", "1.2", library, (("add", "cpu", 16, "lib"),))
+
+
+def test_a_provider_that_is_as_it_was_is_accepted(library: Path, tmp_path: Path) -> None:
+    require_unchanged(str(record(tmp_path, library)))
+
+
+def test_a_build_id_is_what_readelf_shows(library: Path) -> None:
+    text = subprocess.run(
+        ["readelf", "-n", library], capture_output=True, text=True, check=True
+    ).stdout
+    match = re.search(r"Build ID: (\w+)", text)
+    assert build_id(library) == (match[1] if match else None)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF", b"\x7fELF\x02\x01" + b"\xff" * 200, b"#!"])
+def test_a_file_that_is_no_elf_file_has_no_build_id(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert build_id(path) is None
+
+
+def test_a_provider_that_changed_is_named(library: Path, tmp_path: Path) -> None:
+    start = "infini.ops was built against libraries that are not there as they were: "
+    end = ". Build and install infiniops again in this environment."
+    title = f"{library} of somebody 1.2"
+    size = library.stat().st_size
+    gone = tmp_path / "gone.so"
+    for changes, text in (
+        ({"size": size + 1}, f"{title} has {size} bytes instead of {size + 1}"),
+        ({"build_id": "00"}, f"{title} has build id {build_id(library)} instead of 00"),
+        ({"path": str(gone)}, f"{gone} of somebody 1.2: No such file or directory"),
+    ):
+        with pytest.raises(ImportError) as error:
+            require_unchanged(str(record(tmp_path, library, **changes)))
+        assert str(error.value) == start + text + end
