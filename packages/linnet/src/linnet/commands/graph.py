@@ -15,6 +15,13 @@ from linnet.graph import Body, Call, Graph, Step
 def add_graph(commands: Any) -> None:
     """Adds the command."""
     graph = commands.add_parser("graph", help="print the steps of an entry at given sizes")
+    add_binding(graph)
+    graph.add_argument("--json", action="store_true", help="print the graph as JSON")
+    graph.set_defaults(run=run_graph)
+
+
+def add_binding(graph: argparse.ArgumentParser) -> None:
+    """The arguments that name an entry and its sizes."""
     graph.add_argument("file", metavar="FILE")
     graph.add_argument("--entry", required=True, help="the entry's name")
     graph.add_argument("--root", help="the root block, where the module has several")
@@ -33,8 +40,6 @@ def add_graph(commands: Any) -> None:
         metavar="PATH",
         help="an optional parameter that has a weight",
     )
-    graph.add_argument("--json", action="store_true", help="print the graph as JSON")
-    graph.set_defaults(run=run_graph)
 
 
 def run_graph(options: argparse.Namespace) -> int:

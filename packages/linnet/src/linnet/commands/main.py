@@ -16,6 +16,7 @@ COMMANDS = {
     "lint": "check.add_check",
     "doc": "doc.add_doc",
     "emit": "emit.add_emit",
+    "explain": "torch.add_explain",
     "fetch": "fetch.add_fetch",
     "update": "fetch.add_fetch",
     "fmt": "format.add_format",
@@ -24,6 +25,7 @@ COMMANDS = {
     "inspect": "inspect.add_inspect",
     "run": "generate.add_run",
     "spec-test": "spec_test.add_spec_test",
+    "torch": "torch.add_torch",
 }
 
 

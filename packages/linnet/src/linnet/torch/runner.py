@@ -93,9 +93,34 @@ class Runner:
         parameters = [tensor(path) for path in source.parameters]
         parameters += [self._joined(group) for group in source.joined]
         states = [tensor(path) for path in source.states]
-        made = self._main(inputs, parameters, states, self._constants, self._prepared, self._device)
+        try:
+            made = self._main(
+                inputs, parameters, states, self._constants, self._prepared, self._device
+            )
+        except (RuntimeError, IndexError, ZeroDivisionError) as error:
+            place = self._functions_place(error)
+            if place is None:
+                raise
+            raised = IndexError if isinstance(error, IndexError) else RuntimeError
+            raise raised(f"{place}: {error}") from error
         count = len(source.outputs)
         return list(made[:count]), dict(zip(source.written, made[count:], strict=True))
+
+    def _functions_place(self, error: BaseException) -> str | None:
+        """The line of Linnet source that failed, by the last comment before the generated line."""
+        file = getattr(self._functions, "__file__", None)
+        trace, line = error.__traceback__, 0
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == file:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        for text in reversed(self.source.text.splitlines()[:line]):
+            stripped = text.strip()
+            if stripped.startswith("# "):
+                return stripped.removeprefix("# ")
+            if stripped.startswith("def "):
+                return None
+        return None
 
     def kept(self) -> list[Tensor]:
         """The tensors that every run shares: constants and prepared weights."""

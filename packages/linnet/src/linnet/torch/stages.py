@@ -279,20 +279,43 @@ def _staged(graph: Graph, units: Sequence[Unit], fold_weights: bool) -> list[Uni
         if read <= {"constants"}:
             stage = "constants"
         elif read <= {"constants", "prepare"} and fold_weights:
-            stage = "prepare" if _worth_keeping(graph, unit) else "main"
+            stage = "prepare"
         stages.update((number, stage) for number in unit.results)
         staged.append(replace(unit, stage=stage))
-    return staged
+    return _without_large(graph, staged)
 
 
-def _worth_keeping(graph: Graph, unit: Unit) -> bool:
-    """Whether what a unit makes of weights is kept beside them: no view, which costs nothing, and
-    nothing larger than what it is made of, such as the numbers behind a weight of few bits.
+def _without_large(graph: Graph, units: Sequence[Unit]) -> list[Unit]:
+    """Leaves in `main` what would keep more bytes than the weights that it is made of, such as the
+    numbers behind weights of few bits, and what costs nothing, since it only views a weight.
     """
-    step = unit.step
-    if step is not None and (step.kind in VIEWS or step.kind == "reshape"):
-        return False
-    return _bytes(graph, unit.results) <= _bytes(graph, unit.reads)
+    sources: dict[int, frozenset[int]] = {}
+    for unit in units:
+        if unit.stage == "prepare":
+            found = frozenset[int]()
+            for number in unit.reads:
+                own = graph.values[number].origin in ("parameter", "buffer")
+                found |= {number} if own else sources.get(number, frozenset())
+            sources.update(dict.fromkeys(unit.results, found))
+    needed: set[int] = set()
+    # Read by steps that were left in `main` here: keeping a part of such a chain must save bytes.
+    unfolded: set[int] = set()
+    staged = []
+    for unit in reversed(units):
+        if unit.stage == "prepare" and needed.intersection(unit.results):
+            made = _bytes(graph, unit.results)
+            weights = _bytes(graph, tuple(sources[unit.results[0]]))
+            step = unit.step
+            cheap = step is not None and step.kind not in ("reduce", "contract", "cumsum")
+            view = step is not None and (step.kind in VIEWS or step.kind == "reshape")
+            part = cheap and bool(unfolded.intersection(unit.results))
+            if view or made > weights or (part and made == weights):
+                unfolded.update(unit.reads)
+                unit = replace(unit, stage="main")
+        if unit.stage == "main":
+            needed.update(unit.reads)
+        staged.append(unit)
+    return staged[::-1]
 
 
 def _bytes(graph: Graph, numbers: Sequence[int]) -> int:
