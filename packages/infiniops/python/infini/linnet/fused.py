@@ -19,9 +19,9 @@ from infini.linnet.program import (
 from infini.linnet.single import Places
 from infini.linnet.table import OPERATOR_DTYPES
 from linnet.backends import ExecutableMeta, Region
+from linnet.backends.linears import plain_linears, sibling_regions
 from linnet.graph import Call, Graph, Step, fold
 
-LINEAR = "std.nn.linear::linear"
 RMS_NORM = "std.nn.norm::rms_norm"
 SWIGLU = "std.nn.mlp::swiglu"
 
@@ -49,21 +49,11 @@ def _siblings(graph: Graph, operators: frozenset[str]) -> Iterator[Fused]:
     """Products of one input, as one product with the weights laid side by side."""
     if not {"linear", "copy"} <= operators:
         return
-    groups: dict[int, list[Call]] = {}
     inside = {n for call in graph.semantic_calls(SWIGLU) for n in range(call.start, call.stop)}
-    for call in graph.semantic_calls(LINEAR):
-        x, bias = call.argument("x"), call.argument("bias")
-        plain = bias is None and _weight(graph, call, "weight") is not None
-        if plain and isinstance(x, int) and call.start not in inside:
-            groups.setdefault(x, []).append(call)
-    for x, calls in groups.items():
-        paths = tuple(path for call in calls if (path := _weight(graph, call, "weight")))
-        if len(calls) < 2 or len(set(paths)) < len(paths):
-            continue
-        steps = [n for call in calls for n in range(call.start, call.stop)]
-        region = Region.of_steps(graph, steps)
-        if region.problem is None and region.outputs == tuple(c.results[0] for c in calls):
-            yield Fused(region, _joined_program(graph, region, x, paths))
+    linears = [one for one in plain_linears(graph) if one.call.start not in inside]
+    for region, siblings in sibling_regions(graph, linears):
+        paths = tuple(one.path for one in siblings)
+        yield Fused(region, _joined_program(graph, region, siblings[0].x, paths))
 
 
 def _joined_program(graph: Graph, region: Region, x: int, paths: tuple[str, ...]) -> Program:
