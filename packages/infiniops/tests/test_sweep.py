@@ -40,7 +40,9 @@ def test_operator_agrees_with_its_oracle(
 ) -> None:
     count = run_layout(sweep, dtype, layout, seed)
     record_property("cases", count)
-    may_alias = any(output["may_alias"] for output in sweep.outputs)
+    may_alias = any(
+        output["may_alias"] and output["dtype"].startswith("like") for output in sweep.outputs
+    )
     assert count > 0 or (layout == "alias" and not may_alias)
 
 

@@ -172,7 +172,7 @@ inline void CheckOverlap(const char* op, const Written& written, NamedView input
   const TensorView& output = *written.output.view;
   if (may_be_same && output.data() == input.view->data()) {
     const auto shape = output.shape();
-    bool same = SameSizes(shape, input.view->shape());
+    bool same = SameSizes(shape, input.view->shape()) && output.dtype() == input.view->dtype();
     for (std::size_t i = 0; same && i < shape.size(); ++i) {
       same = shape[i] == 1 || output.strides()[i] == input.view->strides()[i];
     }

@@ -102,6 +102,38 @@ inline Floats Load(const Float16* values) {
 #endif
 }
 
+/// Narrows and stores `kLanes` values.
+inline void Store(Floats value, BFloat16* target) {
+  using Bits = std::uint32_t __attribute__((vector_size(kLanes * sizeof(std::uint32_t))));
+  using Halves = std::uint16_t __attribute__((vector_size(kLanes * sizeof(std::uint16_t))));
+  const Bits bits = __builtin_bit_cast(Bits, value);
+  const Bits rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  const Bits narrow = value == value ? rounded : (bits >> 16) | 0x40u;
+#if defined(__AVX512F__)
+  const __m256i halves = _mm512_cvtepi32_epi16(__builtin_bit_cast(__m512i, narrow));
+#elif defined(__AVX2__)
+  const __m256i wide = __builtin_bit_cast(__m256i, narrow);
+  const __m128i halves =
+      _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+#else
+  const Halves halves = __builtin_convertvector(narrow, Halves);
+#endif
+  static_assert(sizeof(halves) == sizeof(Halves));
+  std::memcpy(target, &halves, sizeof(halves));
+}
+
+inline void Store(Floats value, Float16* target) {
+#if defined(__AVX512F__)
+  const __m256i halves = _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
+  std::memcpy(target, &halves, sizeof(halves));
+#elif defined(__AVX2__)
+  const __m128i halves = _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
+  std::memcpy(target, &halves, sizeof(halves));
+#else
+  for (int i = 0; i < kLanes; ++i) Narrow(value[i], target + i);
+#endif
+}
+
 /// The sums over the lanes of `a`, `b`, `c` and `d`. The order of additions is
 /// the same for each of the four.
 inline FourFloats SumLanes(Floats a, Floats b, Floats c, Floats d) {

@@ -2,7 +2,7 @@
 #ifndef INFINI_OPS_NATIVE_CPU_OPS_MUL_H_
 #define INFINI_OPS_NATIVE_CPU_OPS_MUL_H_
 
-#include "native/cpu/binary.h"
+#include "native/cpu/pointwise.h"
 
 namespace infini::ops::cpu {
 
@@ -13,13 +13,20 @@ INFINI_OPS_CPU_KERNEL(MulTask);
 
 #ifdef INFINI_OPS_CPU_ISA
 
-#include "native/cpu/vector/arithmetic.h"
-#include "native/cpu/vector/elementwise.h"
+#include "native/cpu/vector/pointwise.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
 void Run(const MulTask& task) {
-  RunBinaryTask(task, [](auto a, auto b) { return Multiply(a, b); });
+  if (task.dtype == rt::DataType::kBool) {
+    RunElements<Bool>(task, [](Bool a, Bool b) { return Multiply(a, b); });
+  } else if (rt::IsInteger(task.dtype)) {
+    RunIntegersBySize(task, [](auto a, auto b) { return Multiply(a, b); });
+  } else if (rt::IsComplex(task.dtype)) {
+    RunComplex(task, [](auto a, auto b) { return Multiply(a, b); });
+  } else {
+    RunFloating(task, [](auto a, auto b) { return a * b; });
+  }
 }
 
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
@@ -31,13 +38,8 @@ void Run(const MulTask& task) {
 namespace infini::ops {
 
 template <>
-struct Operator<Mul, Device::Type::kCpu, 0> {
+struct Operator<Mul, Device::Type::kCpu, 0> : cpu::BinaryOperator<Mul, cpu::MulTask> {
   static constexpr char kName[] = "native";
-
-  static void Call(const Context& context, const TensorView& input, const TensorView& other,
-                   const TensorView& out) {
-    cpu::LaunchBinary<cpu::MulTask>(Mul::kOperator, context, input, other, out);
-  }
 };
 
 }  // namespace infini::ops

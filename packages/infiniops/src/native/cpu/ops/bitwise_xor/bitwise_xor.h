@@ -1,0 +1,48 @@
+// bitwise_xor for the CPU: see src/base/bitwise_xor.yaml.
+#ifndef INFINI_OPS_NATIVE_CPU_OPS_BITWISE_XOR_H_
+#define INFINI_OPS_NATIVE_CPU_OPS_BITWISE_XOR_H_
+
+#include "native/cpu/pointwise.h"
+
+namespace infini::ops::cpu {
+
+using BitwiseXorTask = BinaryTask<struct BitwiseXorTag>;
+INFINI_OPS_CPU_KERNEL(BitwiseXorTask);
+
+}  // namespace infini::ops::cpu
+
+#ifdef INFINI_OPS_CPU_ISA
+
+#include "native/cpu/vector/pointwise.h"
+
+namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
+
+void Run(const BitwiseXorTask& task) {
+  if (task.dtype == rt::DataType::kBool) {
+    RunElements<Bool>(task, [](Bool a, Bool b) {
+      return Bool{static_cast<std::uint8_t>((a.byte != 0) ^ (b.byte != 0))};
+    });
+  } else {
+    RunIntegersBySize(task, [](auto a, auto b) { return static_cast<decltype(a)>(a ^ b); });
+  }
+}
+
+}  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
+
+#else
+
+#include "infini/ops/base/bitwise_xor.h"
+
+namespace infini::ops {
+
+template <>
+struct Operator<BitwiseXor, Device::Type::kCpu, 0>
+    : cpu::BinaryOperator<BitwiseXor, cpu::BitwiseXorTask> {
+  static constexpr char kName[] = "native";
+};
+
+}  // namespace infini::ops
+
+#endif  // INFINI_OPS_CPU_ISA
+
+#endif  // INFINI_OPS_NATIVE_CPU_OPS_BITWISE_XOR_H_

@@ -1,0 +1,49 @@
+// maximum for the CPU: see src/base/maximum.yaml.
+#ifndef INFINI_OPS_NATIVE_CPU_OPS_MAXIMUM_H_
+#define INFINI_OPS_NATIVE_CPU_OPS_MAXIMUM_H_
+
+#include "native/cpu/pointwise.h"
+
+namespace infini::ops::cpu {
+
+using MaximumTask = BinaryTask<struct MaximumTag>;
+INFINI_OPS_CPU_KERNEL(MaximumTask);
+
+}  // namespace infini::ops::cpu
+
+#ifdef INFINI_OPS_CPU_ISA
+
+#include "native/cpu/vector/pointwise.h"
+
+namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
+
+void Run(const MaximumTask& task) {
+  if (task.dtype == rt::DataType::kBool) {
+    RunElements<Bool>(task, [](Bool a, Bool b) {
+      return Bool{static_cast<std::uint8_t>((a.byte | b.byte) != 0)};
+    });
+  } else if (rt::IsInteger(task.dtype)) {
+    RunIntegers(task, [](auto a, auto b) { return a > b ? a : b; });
+  } else {
+    RunFloating(task, [](auto a, auto b) { return Maximum(a, b); });
+  }
+}
+
+}  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
+
+#else
+
+#include "infini/ops/base/maximum.h"
+
+namespace infini::ops {
+
+template <>
+struct Operator<Maximum, Device::Type::kCpu, 0> : cpu::BinaryOperator<Maximum, cpu::MaximumTask> {
+  static constexpr char kName[] = "native";
+};
+
+}  // namespace infini::ops
+
+#endif  // INFINI_OPS_CPU_ISA
+
+#endif  // INFINI_OPS_NATIVE_CPU_OPS_MAXIMUM_H_
