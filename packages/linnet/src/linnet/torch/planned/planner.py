@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from linnet.backends import Backend, Executable, Options, Region, Replay, Target, available
+from linnet.backends import Backend, Executable, Options, Replay, Target, available
 from linnet.backends.store import BenchmarkStore, Timing
 from linnet.graph import Graph
 from linnet.torch.dtypes import torch_dtype
@@ -364,8 +364,10 @@ class _Planner:
         """Everything that the time of a plan depends on."""
         taken = [[i.backend.name, i.backend.version, list(i.region.steps)] for i in regions]
         recorded = sorted({i.backend.name for i in regions if self.recorded(i.backend)})
-        whole = Region.of(self.graph, 0, len(self.graph.steps))
-        text = json.dumps([whole.kind, taken, recorded], separators=(",", ":"))
+        graph = self.graph
+        steps = [(s.kind, s.operands, s.results, dict(s.attributes), s.bodies) for s in graph.steps]
+        values = [(v.shape, v.dtype) for v in graph.values]
+        text = repr((steps, values, graph.constants, taken, recorded))
         return self.document({"plan": hashlib.sha256(text.encode()).hexdigest()})
 
     def whole_run(self, items: list[Item]) -> Run:
