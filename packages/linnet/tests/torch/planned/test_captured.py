@@ -313,7 +313,9 @@ def test_a_chain_shares_the_memory_of_values_that_are_done_with() -> None:
     step = captured(model, [torch.ones(16, 64)], Sums())
     assert step([torch.ones(16, 64)])[0][0, 0] == 2**20
     assert step([torch.ones(16, 64)])[0][0, 0] == 2**20
-    assert step.report().arena_bytes == 2 * 16 * 64 * 4
+    report = step.report()
+    assert (report.arena_bytes, report.value_bytes) == (2 * 16 * 64 * 4, 21 * 16 * 64 * 4)
+    assert f"8192 bytes for {21 * 16 * 64 * 4} bytes of values" in str(report)
 
 
 def test_the_report_counts_what_is_recorded_and_gives_reasons() -> None:

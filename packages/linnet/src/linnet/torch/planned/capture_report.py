@@ -23,8 +23,9 @@ class UnrecordedRow:
 class CaptureReport:
     """How much of a step is recorded: steps of the graph, kernel calls, bytes of the arena.
 
-    `once_steps` cost a replay nothing: they were done when the step was recorded. A graph of the
-    device is one part; its kernel calls are not counted, and its memory is the device's: None.
+    `value_bytes` is what the values in the arena would take one by one. `once_steps` cost a replay
+    nothing: they were done when the step was recorded. A graph of the device is one part; its
+    kernel calls are not counted, and its memory is the device's: None.
     """
 
     entry: str
@@ -34,6 +35,7 @@ class CaptureReport:
     parts: int
     calls: int | None
     arena_bytes: int | None
+    value_bytes: int | None
     unrecorded: tuple[UnrecordedRow, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -45,8 +47,8 @@ class CaptureReport:
         line = f"captured step of entry {self.entry}: {share:.0%} of {self.steps} steps recorded"
         if self.calls is not None and self.arena_bytes is not None:
             line += (
-                f", {self.calls} kernel calls in {self.parts} parts, {self.arena_bytes} bytes of "
-                "buffers"
+                f", {self.calls} kernel calls in {self.parts} parts, {self.arena_bytes} bytes for "
+                f"{self.value_bytes} bytes of values"
             )
         elif self.parts:
             line += " in one graph of the device"

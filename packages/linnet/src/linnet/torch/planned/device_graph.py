@@ -126,5 +126,6 @@ class GraphStep:
             parts=int(recorded),
             calls=None,
             arena_bytes=None,
+            value_bytes=None,
             unrecorded=unrecorded_rows(items, reasons),
         )

@@ -86,6 +86,7 @@ class ReplayedStep:
             parts=len(self._parts),
             calls=sum(part.replay.calls for part in self._parts),
             arena_bytes=recording.arena.size,
+            value_bytes=sum(t.nbytes for t in recording.arena.tensors.values()),
             unrecorded=unrecorded_rows(items, recording.reasons),
         )
 
