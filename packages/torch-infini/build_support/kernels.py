@@ -34,6 +34,7 @@ SCALAR_TYPES = {
 # What an overload may say and the operator does not take: either the class of a structured kernel
 # has dealt with it, or it concerns the backward pass alone.
 IGNORED = {"dtype", "half_to_float", "sparse_grad"}
+BACKWARD_ONLY = {"padding_idx", "scale_grad_by_freq", "sparse", "sparse_grad"}
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Kernels:
     functions: str
     registrations: tuple[tuple[str, str], ...]  # overload, function
     sources: tuple[str, ...] = ()
+    at_registration: str = ""
 
 
 def camel(key: str) -> str:
@@ -103,7 +105,7 @@ def shaped(
     info: str, operator: Operator, overload: Overload, functional: Schema, out: Schema | None
 ) -> Kernels:
     """Forms whose results have the shapes that operators.json gives."""
-    _check_parameters(functional, overload, set())
+    _check_parameters(functional, overload, BACKWARD_ONLY)
     outs = tuple(p.name for p in out.parameters if p.out) if out else ()
     if functional.results != len(operator.outputs) or functional.results == 0:
         raise UnservedError(

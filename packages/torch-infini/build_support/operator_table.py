@@ -18,7 +18,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from build_support import kernels, schemas
+from build_support import kernels, schemas, siblings
 from build_support.declarations import Declarations, Operator, Overload
 from build_support.kernels import Kernels
 from build_support.schemas import Schema, UnservedError
@@ -41,6 +41,8 @@ class Adapter:
     source: str
     function: str
     result: str
+    at_registration: str = ""  # a statement that PyTorch needs beside the kernel
+    includes: tuple[str, ...] = ()
 
 
 ADAPTERS = {
@@ -49,6 +51,21 @@ ADAPTERS = {
         source="csrc/ops/adapters/fused_rms_norm.cc",
         function="FusedRmsNorm",
         result="std::tuple<at::Tensor, at::Tensor>",
+    ),
+    "aten::_scaled_dot_product_fused_attention_overrideable": Adapter(
+        header="ops/adapters/fused_attention.h",
+        source="csrc/ops/adapters/fused_attention.cc",
+        function="FusedAttention",
+        result="adapters::AttentionResult",
+        at_registration="at::native::_fused_sdp_choice_stub.set_privateuse1_dispatch_ptr("
+        "&adapters::ChooseAttention);",
+        includes=("<ATen/native/transformers/attention.h>",),
+    ),
+    "aten::native_layer_norm": Adapter(
+        header="ops/adapters/native_layer_norm.h",
+        source="csrc/ops/adapters/native_layer_norm.cc",
+        function="NativeLayerNorm",
+        result="adapters::LayerNormResult",
     ),
 }
 
@@ -73,6 +90,11 @@ GRADIENTS = {
         source="csrc/autograd/linear.cc",
         function="Linear",
     ),
+    "aten::native_layer_norm": Gradient(
+        header="autograd/native_layer_norm.h",
+        source="csrc/autograd/native_layer_norm.cc",
+        function="NativeLayerNorm",
+    ),
 }
 
 
@@ -93,7 +115,7 @@ def generate(declarations: Declarations, torch_include: Path) -> Table:
     gradients: dict[str, Gradient] = {}
     unserved: dict[str, str] = {}
     for operator in declarations.operators:
-        for overload in operator.overloads:
+        for overload in siblings.with_siblings(operator.overloads):
             info = f"k{operator.class_name}{len(infos)}"
             try:
                 kernel = _kernels(info, operator, overload, torch_include)
@@ -131,6 +153,7 @@ def generate(declarations: Declarations, torch_include: Path) -> Table:
             f'  library.impl("{overload}", TORCH_FN({function}));'
             for overload, function in registrations
         ),
+        *(f"  {kernel.at_registration}" for kernel in found if kernel.at_registration),
         "}",
         "",
         "void RegisterGradients([[maybe_unused]] torch::Library& library) {",
@@ -211,8 +234,9 @@ def _adapted(info: str, schema: Schema, adapter: Adapter) -> Kernels:
         f"}}\n"
     )
     return Kernels(
-        includes=(f'"{adapter.header}"',),
+        includes=(f'"{adapter.header}"', *adapter.includes),
         functions=text,
         registrations=((schema.key, function),),
         sources=(adapter.source,),
+        at_registration=adapter.at_registration,
     )

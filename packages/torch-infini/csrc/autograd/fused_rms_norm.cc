@@ -5,7 +5,6 @@
 #include <ATen/ops/_fused_rms_norm.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <numeric>
 #include <vector>
 
 #include "autograd/requires_grad.h"
@@ -16,12 +15,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-std::vector<std::int64_t> Range(std::int64_t begin, std::int64_t end) {
-  std::vector<std::int64_t> dims(static_cast<std::size_t>(end - begin));
-  std::iota(dims.begin(), dims.end(), begin);
-  return dims;
-}
 
 struct FusedRmsNormFunction : torch::autograd::Function<FusedRmsNormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,

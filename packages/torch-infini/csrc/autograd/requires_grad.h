@@ -1,11 +1,15 @@
-// Whether a call has to be recorded.
+// What the gradients here share: whether a call has to be recorded, and lists of
+// dimensions.
 #ifndef TORCH_INFINI_AUTOGRAD_REQUIRES_GRAD_H_
 #define TORCH_INFINI_AUTOGRAD_REQUIRES_GRAD_H_
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/AutogradState.h>
 
+#include <cstdint>
+#include <numeric>
 #include <optional>
+#include <vector>
 
 namespace torch_infini::autograd {
 
@@ -18,6 +22,13 @@ inline bool IsDifferentiated(const at::Tensor& tensor) {
 
 inline bool IsDifferentiated(const std::optional<at::Tensor>& tensor) {
   return tensor.has_value() && IsDifferentiated(*tensor);
+}
+
+/// The dimensions from `begin` to `end`, without the last.
+inline std::vector<std::int64_t> Range(std::int64_t begin, std::int64_t end) {
+  std::vector<std::int64_t> dims(static_cast<std::size_t>(end - begin));
+  std::iota(dims.begin(), dims.end(), begin);
+  return dims;
 }
 
 }  // namespace torch_infini::autograd

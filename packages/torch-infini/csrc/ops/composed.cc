@@ -2,6 +2,8 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/IListRef.h>
+#include <ATen/native/TypeProperties.h>
 #include <c10/core/WrapDimMinimal.h>
 
 #include <cmath>
@@ -234,6 +236,57 @@ Tensor& BaddbmmOut(const Tensor& self, const Tensor& a, const Tensor& b, const S
   return out.copy_(beta.toComplexDouble() == 0.0 ? product : product + self * beta);
 }
 
+// --- Joining ---
+
+/// Copies each tensor to its place; empty ones of one dimension fit everywhere.
+Tensor Cat(const at::ITensorListRef& list, std::int64_t dim) {
+  const auto tensors = list.materialize();
+  TORCH_CHECK(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
+  const auto skipped = [](const Tensor& tensor) {
+    return tensor.dim() == 1 && tensor.numel() == 0;
+  };
+  const Tensor* model = nullptr;
+  std::int64_t length = 0;
+  for (const Tensor& tensor : tensors) {
+    TORCH_CHECK(tensor.dim() > 0, "zero-dimensional tensor cannot be concatenated");
+    if (model == nullptr && !skipped(tensor)) {
+      model = &tensor;
+      dim = c10::maybe_wrap_dim(dim, tensor.dim());
+    }
+  }
+  if (model == nullptr) model = &tensors.front().get();
+  std::vector<std::int64_t> shape = model->sizes().vec();
+  dim = c10::maybe_wrap_dim(dim, model->dim());
+  for (const Tensor& tensor : tensors) {
+    TORCH_CHECK(tensor.device() == model->device(), "cat: expected all tensors on ",
+                model->device(), ", got one on ", tensor.device());
+    if (skipped(tensor)) continue;
+    TORCH_CHECK(tensor.dim() == model->dim(), "Tensors must have same number of dimensions: got ",
+                model->dim(), " and ", tensor.dim());
+    for (std::int64_t i = 0; i < tensor.dim(); ++i) {
+      TORCH_CHECK(i == dim || tensor.size(i) == model->size(i),
+                  "Sizes of tensors must match except in dimension ", dim, ". Expected size ",
+                  model->size(i), " but got size ", tensor.size(i), " for a tensor in the list");
+    }
+    length += tensor.size(dim);
+  }
+  shape[static_cast<std::size_t>(dim)] = length;
+  Tensor result = at::empty(shape, model->options().dtype(at::native::result_type(list)));
+  std::int64_t start = 0;
+  for (const Tensor& tensor : tensors) {
+    if (skipped(tensor)) continue;
+    result.narrow(dim, start, tensor.size(dim)).copy_(tensor);
+    start += tensor.size(dim);
+  }
+  return result;
+}
+
+Tensor& CatOut(const at::ITensorListRef& list, std::int64_t dim, Tensor& out) {
+  const Tensor result = Cat(list, dim);
+  out.resize_(result.sizes());
+  return out.copy_(result);
+}
+
 // --- Membership ---
 
 Tensor& IsinOut(const Tensor& elements, const Tensor& tested, bool /*assume_unique*/, bool invert,
@@ -272,6 +325,8 @@ void RegisterComposed(Composed library) {
       .Add("dot", TORCH_FN(Dot))
       .Add("addmv.out", TORCH_FN(AddmvOut))
       .Add("baddbmm.out", TORCH_FN(BaddbmmOut))
+      .Add("cat", TORCH_FN(Cat))
+      .Add("cat.out", TORCH_FN(CatOut))
       .Add("isin.Tensor_Tensor_out", TORCH_FN(IsinOut))
       .Add("index.Tensor", TORCH_FN(Index))
       .Add("_index_put_impl_", TORCH_FN(IndexPut))

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "ops/operator_table.h"
 #include "ops/tensor_view.h"
 #include "runtime/device.h"
 
@@ -83,6 +84,14 @@ void Describe(const c10::IValue& value, std::ostringstream& text) {
   }
 }
 
+std::string ReasonFor(const std::string& overload) {
+  static const std::map<std::string, std::string> unserved = UnservedOverloads();
+  if (const auto found = unserved.find(overload); found != unserved.end()) {
+    return "InfiniOps has an operator for it that torch-infini cannot call (" + found->second + ")";
+  }
+  return "the InfiniOps that torch-infini was built with has no operator for it";
+}
+
 void RunOnCpu(const c10::OperatorHandle& op, torch::jit::Stack* stack,
               const std::string& overload) {
   bool first = false;
@@ -113,10 +122,9 @@ void Unsupported(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   TORCH_CHECK_NOT_IMPLEMENTED(
       false, overload, " is not implemented on infini (got ",
-      tensors.tellp() > 0 ? tensors.str() : "no tensor",
-      "): the InfiniOps that torch-infini was built with has no operator for "
-      "it. Move the tensors with .cpu() to compute on the CPU, or set ",
-      kVariable, "=1 (or to a list of operators) to have that done at each call");
+      tensors.tellp() > 0 ? tensors.str() : "no tensor", "): ", ReasonFor(overload),
+      ". Move the tensors with .cpu() to compute on the CPU, or set ", kVariable,
+      "=1 (or to a list of operators) to have that done at each call");
 }
 
 }  // namespace
