@@ -135,7 +135,7 @@ def install(python: Path, prefixes: tuple[Path, Path]) -> None:
     with tempfile.TemporaryDirectory(prefix="infini-matrix-") as folder:
         # uv's cache of builds does not know of the torch that a build is for; `uv build` has none.
         run(
-            *("uv", "build", "--wheel", "--quiet", "--no-config", "--no-build-isolation"),
+            *("uv", "build", "--wheel", "--no-config", "--no-build-isolation"),
             *("--python", python, "--out-dir", folder, PACKAGE),
             env={
                 "INFINI_RT_PREFIX": str(runtime),

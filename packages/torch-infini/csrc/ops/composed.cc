@@ -95,30 +95,30 @@ Tensor CountNonzero(const Tensor& self, OptionalIntArrayRef dims, bool keepdim) 
   return at::sum(marks, dims, keepdim);
 }
 
-/// A bool result; uint8 operands give uint8, as in PyTorch.
-Tensor& Truth(const Tensor& self, const Tensor& truth, Tensor& out) {
+/// Writes a truth value; `out` is bool, or uint8 for uint8 operands, as in PyTorch.
+Tensor& Truth(const Tensor& truth, Tensor& out) {
+  TORCH_CHECK(
+      out.scalar_type() == c10::ScalarType::Bool || out.scalar_type() == c10::ScalarType::Byte,
+      "Expected out tensor to have dtype bool or uint8, but got ", out.scalar_type());
   out.resize_(truth.sizes());
-  TORCH_CHECK(out.scalar_type() == c10::ScalarType::Bool ||
-                  out.scalar_type() == c10::ScalarType::Byte || self.device() == out.device(),
-              "any/all: expected `out` to be bool on ", self.device());
   return out.copy_(truth);
 }
 
 Tensor& AnyDimOut(const Tensor& self, std::int64_t dim, bool keepdim, Tensor& out) {
-  return Truth(self, CountNonzero(self, dim, keepdim).gt(0), out);
+  return Truth(CountNonzero(self, dim, keepdim).gt(0), out);
 }
 
 Tensor& AnyOut(const Tensor& self, Tensor& out) {
-  return Truth(self, CountNonzero(self, c10::nullopt, false).gt(0), out);
+  return Truth(CountNonzero(self, c10::nullopt, false).gt(0), out);
 }
 
 Tensor& AllDimOut(const Tensor& self, std::int64_t dim, bool keepdim, Tensor& out) {
   const std::int64_t count = self.dim() == 0 ? 1 : self.size(dim);
-  return Truth(self, CountNonzero(self, dim, keepdim).eq(count), out);
+  return Truth(CountNonzero(self, dim, keepdim).eq(count), out);
 }
 
 Tensor& AllOut(const Tensor& self, Tensor& out) {
-  return Truth(self, CountNonzero(self, c10::nullopt, false).eq(self.numel()), out);
+  return Truth(CountNonzero(self, c10::nullopt, false).eq(self.numel()), out);
 }
 
 void RequireElements(const char* name, const Tensor& self) {

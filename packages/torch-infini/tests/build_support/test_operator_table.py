@@ -232,10 +232,10 @@ def schema_of(name: str) -> tuple[str, str]:
         ),
         (
             {
-                "overload": "aten::native_layer_norm",
+                "overload": "aten::native_group_norm",
                 "arguments": {"input": "input", "other": "weight"},
             },
-            "the operator does not take `normalized_shape`",
+            "the operator does not take `bias`",
         ),
         (
             {"overload": "aten::index.Tensor", "arguments": {"input": "self"}},
