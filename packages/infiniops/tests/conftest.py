@@ -42,6 +42,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DEVICE",
         help="platform or torch names of the devices to test; all that are there by default",
     )
+    parser.addoption(
+        "--benchmark",
+        action="store_true",
+        help="run the benchmark of every operator against its torch peer, and nothing else",
+    )
     parser.addoption("--seed", type=int, default=None, help="seed of the random inputs")
 
 
@@ -64,6 +69,9 @@ def present_devices() -> list[str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "benchmark: measures; run with `--benchmark`")
+    if config.getoption("--benchmark") and config.getoption("numprocesses", None):
+        raise pytest.UsageError("--benchmark measures, so it takes one process; leave out -n")
     wanted = config.getoption("--devices")
     if wanted is None:
         return
@@ -84,6 +92,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 _DEVICES = pytest.StashKey[list[str]]()
+BENCHMARKS = pytest.StashKey[list[str]]()
+"""Rows of the table that `--benchmark` prints at the end."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    measuring = bool(config.getoption("--benchmark"))
+    chosen = [
+        item for item in items if (item.get_closest_marker("benchmark") is not None) is measuring
+    ]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    rows = terminalreporter.config.stash.get(BENCHMARKS, [])
+    if rows:
+        terminalreporter.section("benchmarks: infini.ops against torch")
+        for row in rows:
+            terminalreporter.write_line(row)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import re
 import subprocess
@@ -20,7 +21,9 @@ def library() -> Path:
     return Path(sys.executable).resolve()
 
 
-def record(folder: Path, library: Path, **changes: Any) -> Path:
+def record(
+    folder: Path, library: Path, transport: str = "tvm_ffi", torch: str = "", **changes: Any
+) -> Path:
     item = {
         "id": "torch/cpu/lib",
         "distribution": "somebody",
@@ -35,11 +38,12 @@ def record(folder: Path, library: Path, **changes: Any) -> Path:
         "device": "cpu",
         "slot": 16,
         "name": "lib",
+        "transport": transport,
         "library": "torch/cpu/lib",
         "link_libraries": [],
     }
     file = folder / "linked.json"
-    file.write_text(json.dumps({"libraries": [item], "implementations": [row]}))
+    file.write_text(json.dumps({"libraries": [item], "implementations": [row], "torch": torch}))
     return file
 
 
@@ -81,3 +85,27 @@ def test_a_provider_that_changed_is_named(library: Path, tmp_path: Path) -> None
         with pytest.raises(ImportError) as error:
             require_unchanged(str(record(tmp_path, library, **changes)))
         assert str(error.value) == start + text + end
+
+
+def test_another_torch_than_the_build_s_is_named(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = str(record(tmp_path, library, "torch", "2.13.0"))
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "2.13.0")
+    require_unchanged(file)
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "2.12.1")
+    with pytest.raises(ImportError, match=r": torch is 2\.12\.1 instead of 2\.13\.0\. Build and"):
+        require_unchanged(file)
+    # Nothing of torch is called over another transport.
+    require_unchanged(str(record(tmp_path, library, "tvm_ffi", "2.13.0")))
+
+
+def test_a_torch_that_is_gone_is_named(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", absent)
+    with pytest.raises(ImportError, match=r": torch 2\.13\.0 is not installed\. Build and"):
+        require_unchanged(str(record(tmp_path, library, "torch", "2.13.0")))

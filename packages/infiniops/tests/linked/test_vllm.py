@@ -137,3 +137,36 @@ def test_either_import_order_works_without_a_library_path(order: Any) -> None:
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
     assert (result.stdout, result.returncode) == ("ran\n", 0), result.stderr
+
+
+@pytest.mark.parametrize("name", NORMS)
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda base: base[3:7, :64],
+        lambda base: base[:4, 2:66],
+        lambda base: base.t()[2:6, 1:65],
+        lambda base: base[1::3, 5:69],
+    ],
+    ids=["rows", "columns", "transposed", "steps"],
+)
+def test_slices_are_read_and_written_where_they_are(name: Any, cut: Any) -> None:
+    """Offsets and strides of inputs and outputs; what lies around an output stays as it was."""
+    base, target = torch.randn(80, 80), torch.full((80, 80), 7.0)
+    expected = target.clone()
+    cut(expected).copy_(infini.ops.rms_norm(cut(base), implementation=0))
+    infini.ops.rms_norm(cut(base), out=cut(target), implementation=name)
+    torch.testing.assert_close(target, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_refused_call_leaves_a_strided_output_as_it_was() -> None:
+    out = torch.full((64, 4, 1), 7.0).permute(1, 2, 0)
+    with pytest.raises(ValueError, match="position -1 is outside"):
+        infini.ops.rotary_embedding(
+            torch.randn(4, 1, 64),
+            torch.tensor([0, 1, -1, 2]),
+            torch.randn(5, 64),
+            out=out,
+            implementation="vllm",
+        )
+    assert (out == 7).all()

@@ -40,16 +40,29 @@ def require_unchanged(file: str) -> None:
     """Compare each library with what it was when the build was configured.
 
     Raises:
-        ImportError: One is gone, or has another size or build id: its functions may have moved.
+        ImportError: One is gone, or has another size or build id, or torch another version: their
+            functions may have moved.
     """
     document = json.loads(Path(file).read_text(encoding="utf-8"))
     wrong = [text for item in document["libraries"] if (text := _difference(item))]
+    if any(item["transport"] == "torch" for item in document["implementations"]):
+        wrong += _other_torch(document["torch"])
     if wrong:
         raise ImportError(
             "infini.ops was built against libraries that are not there as they were: "
             + "; ".join(wrong)
             + ". Build and install infiniops again in this environment."
         )
+
+
+def _other_torch(expected: str) -> list[str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        found = version("torch")
+    except PackageNotFoundError:
+        return [f"torch {expected} is not installed"]
+    return [] if found == expected else [f"torch is {found} instead of {expected}"]
 
 
 def _difference(item: dict[str, Any]) -> str:
