@@ -44,8 +44,8 @@ def test_an_operator_and_its_peer_are_measured(
         assert result.ours > 0
         assert result.peer > 0
         rows.append(
-            f"{result.operator:32} {result.dtype:10} {result.case:24} {result.ours * 1e6:10.2f} us, "
-            f"torch {result.peer * 1e6:10.2f} us, {result.ratio:6.2f} times as fast"
+            f"{result.operator:32} {result.dtype:10} {result.case:24} "
+            f"{result.ours * 1e6:10.2f} us, torch {result.peer * 1e6:10.2f} us, {result.ratio:6.2f} times as fast"
         )
 
 
