@@ -136,12 +136,24 @@ class Evaluator(LoopEvaluator):
         index = self.builder.begin_call(mark)
         results = inner.run(callee.body)
         found = results[0] if results else None
+        if callee.gradient is not None:
+            found = self.made_inside(found, self.builder.calls[index])
         self.builder.end_call(index, tree_of(found))
         if callee.gradient is not None:
             self.builder.calls[index] = replace(
                 self.builder.calls[index], gradient=inner.gradient(callee.gradient, found)
             )
         return found
+
+    def made_inside(self, found: Datum, call: Call) -> Datum:
+        """The result of a call with a gradient as a value of its own, also where it is an argument,
+        so that the gradient has a step that it belongs to.
+        """
+        number = self.ref(found)
+        if any(number in step.results for step in self.builder.steps[call.start :]):
+            return found
+        results = [self.kind(number)]
+        return Ref(self.builder.step("reshape", (number,), results, call.span)[0])
 
     def gradient(self, region: Region, found: Datum) -> Body:
         """The backward of an op's call, on placeholders for arguments, result and gradient."""

@@ -70,13 +70,20 @@ def emit(
     if portion is None:
         portion = Portion.whole(graph)
     division = divide(graph, portion, numerics, fold_weights, joins, in_place)
-    return _Emitter(graph, portion, division, numerics, shared).source()
+    return _Emitter(graph, portion, division, numerics, shared, not fold_weights).source()
 
 
 class _Emitter:
     def __init__(
-        self, graph: Graph, portion: Portion, division: Division, numerics: str, shared: bool
+        self,
+        graph: Graph,
+        portion: Portion,
+        division: Division,
+        numerics: str,
+        shared: bool,
+        training: bool,
     ) -> None:
+        self.training = training
         #: Value number -> number in names; None where names carry the graph's own numbers.
         self.renumbered: dict[int, int] | None = {} if shared else None
         self.graph = graph
@@ -307,6 +314,8 @@ class _Emitter:
             return [f"{targets} = {product}.split({_tuple(map(str, widths))}, dim=-1)"]
         if unit.call is not None and unit.state is not None:
             return self.write(unit.call)
+        if unit.call is not None and unit.replaced:
+            return self.replaced(unit.call, self.graph.steps, self.graph.calls)
         if unit.call is not None:
             text = library_call(self.graph, unit.call, self.tensor, self.numerics)
             return [f"{self.name(unit.results[0])} = {text}"]
@@ -393,18 +402,65 @@ class _Emitter:
         ]
         return [*_assigned(results, operands), "while True:", *_indented(inner)]
 
-    def block(self, body: Body) -> list[str]:
+    def replaced(self, call: Call, steps: Sequence[Step], calls: Sequence[Call]) -> list[str]:
+        """A call whose gradients its `grad` clause gives, by two functions."""
+        gradient, (result,) = call.gradient, call.results
+        assert gradient is not None
+        name = self.name(result)
+        inner = [
+            line for n in range(call.start, call.stop) for line in self.checked(steps[n], calls)
+        ]
+        backward = ", ".join(self.name(n) for n in gradient.inputs)
+        gradients = _tuple([self.tensor(n) for n in gradient.outputs])
+        operands = ", ".join(self.tensor(n) for n in call.operands)
+        return [
+            f"def forward_{name}():",
+            *_indented([*inner, f"return {name}"]),
+            f"def backward_{name}({backward}):",
+            *_indented([*self.block(gradient), f"return {gradients}"]),
+            f"{name} = operations.with_gradient(forward_{name}, backward_{name}, {operands})",
+        ]
+
+    def replaced_in(self, body: Body) -> dict[int, Call]:
+        """The outermost calls of a body, by start, whose gradients are replaced in training."""
+        found: dict[int, Call] = {}
+        done = 0
+        for call in body.calls if self.training else ():
+            if call.gradient is not None and call.stop > call.start >= done:
+                found[call.start] = call
+                done = call.stop
+        return found
+
+    def checked(self, step: Step, calls: Sequence[Call]) -> list[str]:
+        """A step with the checks of the calls that start at it."""
         lines = []
+        for call in calls:
+            if call.start == step.index and call.stop > call.start:
+                lines += [self.check(bound) for bound in position_bounds(self.graph, call)]
+        return [*lines, *self.step(step)]
+
+    def block(self, body: Body) -> list[str]:
+        lines: list[str] = []
+        replaced = self.replaced_in(body)
+        done = 0
         for step in body.steps:
-            for call in body.calls:
-                if call.start == step.index and call.stop > call.start:
-                    lines += [self.check(bound) for bound in position_bounds(self.graph, call)]
-            lines += self.step(step)
+            if step.index in replaced:
+                done = replaced[step.index].stop
+                lines += self.replaced(replaced[step.index], body.steps, body.calls)
+            elif step.index >= done:
+                lines += self.checked(step, body.calls)
         return lines
 
     def drop(self, body: Body) -> list[str]:
         """Frees what a body made, so that a loop does not keep its last round's values."""
-        made = [self.name(n) for step in body.steps for n in step.results]
+        hidden = {
+            n
+            for call in self.replaced_in(body).values()
+            for step in body.steps[call.start : call.stop]
+            for n in step.results
+            if n not in call.results
+        }
+        made = [self.name(n) for s in body.steps for n in s.results if n not in hidden]
         return [f"del {', '.join(made)}"] if made else []
 
 

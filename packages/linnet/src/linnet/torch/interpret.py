@@ -71,13 +71,24 @@ class _Run:
         keep: Set[int],
     ) -> None:
         starting: dict[int, list[Call]] = {}
+        replaced: dict[int, Call] = {}
         for call in calls:
             if call.callee in POSITIONS:
                 starting.setdefault(call.start, []).append(call)
+            if call.gradient is not None and call.stop > call.start:
+                replaced.setdefault(call.start, call)
+        done = 0
         last: dict[int, int] = {}
         for step in steps:
             last.update((number, step.index) for number in (*step.reads, *step.results))
         for step in steps:
+            owner = replaced.get(step.index)
+            if step.index < done:
+                continue
+            if owner is not None and self.trains(owner, known):
+                known[owner.results[0]] = self.with_gradient(owner, steps, calls, known)
+                done = owner.stop
+                continue
             try:
                 for call in starting.get(step.index, ()):
                     self.check(call, known)
@@ -90,6 +101,33 @@ class _Run:
                 made = self.graph.values[number].origin == "step"
                 if made and last[number] == step.index and number not in keep:
                     known.pop(number, None)
+
+    def trains(self, call: Call, known: Mapping[int, Tensor]) -> bool:
+        """Whether an argument of a call takes a gradient."""
+        return torch.is_grad_enabled() and any(known[n].requires_grad for n in call.operands)
+
+    def with_gradient(
+        self,
+        call: Call,
+        steps: Sequence[Step],
+        calls: Sequence[Call],
+        known: Mapping[int, Tensor],
+    ) -> Tensor:
+        """A call of an op whose `grad` clause gives its gradients."""
+        body, own = call.gradient, steps[call.start : call.stop]
+        assert body is not None
+        outside = dict(known)
+
+        def forward() -> Tensor:
+            inner = dict(outside)
+            self.steps(own, [c for c in calls if c.index != call.index], inner, {*call.results})
+            return inner[call.results[0]]
+
+        def backward(*given: Tensor) -> list[Tensor]:
+            return self.body(body, given, outside)
+
+        operands = [known[n] for n in call.operands]
+        return operations.with_gradient(forward, backward, *operands)
 
     def check(self, call: Call, known: Mapping[int, Tensor]) -> None:
         """IndexError where a write would go outside its cache."""

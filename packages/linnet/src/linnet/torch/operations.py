@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -77,6 +78,45 @@ def rope(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
         cosine, sine = cosine[:, None], sine[:, None]
     first, second = x.chunk(2, dim=-1)
     return torch.addcmul(x * cosine, torch.cat((-second, first), dim=-1), sine)
+
+
+def with_gradient(
+    forward: Callable[[], Tensor],
+    backward: Callable[..., Sequence[Tensor]],
+    *operands: Tensor,
+) -> Tensor:
+    """The result of `forward`, a function of `operands`, whose gradients `backward` gives.
+
+    `backward(*operands, result, gradient)` returns one gradient for each operand that is a
+    floating tensor with axes; numbers and scalars have none.
+    """
+    result: Tensor = _Replaced.apply(  # type: ignore[no-untyped-call]  # PyTorch gives no types
+        forward, backward, *operands
+    )
+    return result
+
+
+class _Replaced(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        forward: Callable[[], Tensor],
+        backward: Callable[..., Sequence[Tensor]],
+        *operands: Tensor,
+    ) -> Tensor:
+        result = forward()
+        if any(result is operand for operand in operands):
+            result = result.clone()
+        ctx.gradients = backward
+        ctx.save_for_backward(*operands, result)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        *operands, result = ctx.saved_tensors
+        found = iter(ctx.gradients(*operands, result, gradient))
+        gradients = [next(found) if o.is_floating_point() and o.dim() else None for o in operands]
+        return (None, None, *gradients)
 
 
 def product(source: Tensor, axes: Sequence[int]) -> Tensor:

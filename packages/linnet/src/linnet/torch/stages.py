@@ -7,7 +7,7 @@ would compute the same are one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
@@ -44,7 +44,8 @@ class Portion:
 @dataclass(frozen=True)
 class Unit:
     """What one line computes. Exactly one of `step`, `call` and `siblings` is set. `state` is the
-    path of the state that a call writes in place; `checks` are what must hold before it runs.
+    path of the state that a call writes in place; `checks` are what must hold before it runs. A
+    call with `replaced` runs its steps and takes its gradients from its `grad` clause.
     """
 
     results: tuple[int, ...]
@@ -56,6 +57,7 @@ class Unit:
     siblings: tuple[Call, ...] = ()
     state: str | None = None
     checks: tuple[Bound, ...] = ()
+    replaced: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ def divide(
         if s.kind == "state_write" and graph.last_writes[s.attributes["state"]] is s
     )
     first, later = _checks(graph, portion)
-    units = _with_calls(graph, portion, steps, written, numerics, in_place, later)
+    training = not fold_weights
+    units = _with_calls(graph, portion, steps, written, numerics, in_place, later, training)
     wanted = {*portion.outputs, *(number for _, number in written)}
     units, same = _without_repeats(graph, units, wanted)
     if joins is not None:
@@ -165,6 +168,7 @@ def _with_calls(
     numerics: str,
     in_place: bool,
     checks: Mapping[int, Sequence[Bound]],
+    training: bool,
 ) -> list[Unit]:
     own = set(portion.steps)
     outside = {*portion.outputs, *(number for _, number in written)}
@@ -177,7 +181,12 @@ def _with_calls(
         if not inside or not own.issuperset(inside) or any(n in covered for n in inside):
             continue
         state = state_written_whole(graph, call) if in_place and numerics != "exact" else None
-        used: dict[int, None] = dict.fromkeys(call.operands if state else ())
+        replaced = training and call.gradient is not None
+        used: dict[int, None] = dict.fromkeys(call.operands if state or replaced else ())
+        if replaced:
+            covered.update(dict.fromkeys(inside, call))
+            reads[call.start] = tuple(dict.fromkeys((*used, *_outer_reads(graph, call))))
+            continue
         if state is None and library_call(graph, call, partial(_noted, used), numerics) is None:
             continue
         hidden = {n for k in inside for n in graph.steps[k].results} - set(call.results)
@@ -215,8 +224,22 @@ def _with_calls(
             taken = tuple(dict.fromkeys((*reads[owner.start], *checked)))
             state = states.get(owner.start)
             results, span = owner.results, owner.span
-            units.append(Unit(results, taken, span, "main", call=owner, state=state, checks=needs))
+            replaced = training and owner.gradient is not None
+            units.append(
+                Unit(results, taken, span, "main", None, owner, (), state, needs, replaced)
+            )
     return units
+
+
+def _outer_reads(graph: Graph, call: Call) -> Iterator[int]:
+    """What the steps and the gradient of a call read from outside it."""
+    gradient = call.gradient
+    assert gradient is not None
+    own = (*graph.steps[call.start : call.stop], *gradient.steps)
+    made = {*gradient.inputs, *(n for step in own for n in step.results)}
+    for number in (*(n for step in own for n in step.reads), *gradient.outputs):
+        if number not in made:
+            yield number
 
 
 def _noted(used: dict[int, None], number: int) -> str:
