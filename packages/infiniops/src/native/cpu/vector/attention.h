@@ -129,15 +129,15 @@ class Attention {
     }
     const Split split(task_, SequenceOf(task_, low));
     const std::int64_t own = item - starts_[low];
-    const Group group = GroupOf(low, own / split.parts);
     if (split.streamed) {
-      Stream(group, own, own % split.parts, split.parts);
+      // All heads of a chunk together: caches keep the heads of a token side by side.
+      Stream(GroupOf(low, own % task_.key_heads), own / task_.key_heads, split.parts);
     } else {
-      Block(group, own % split.parts, split.parts);
+      Block(GroupOf(low, own / split.parts), own % split.parts, split.parts);
     }
   }
 
-  void Stream(const Group& group, std::int64_t own, std::int64_t chunk, std::int64_t chunks) const {
+  void Stream(const Group& group, std::int64_t chunk, std::int64_t chunks) const {
     const std::int64_t rows = group.rows();
     const std::int64_t floats = Partial::Size(rows, task_.value_size);
     const auto carve = [&](Carver carver, float** partial) {
@@ -149,10 +149,14 @@ class Attention {
     const std::size_t bytes = carve(Carver(nullptr), &memory).second;
     const StreamBuffers<T> buffers =
         carve(Carver(Scratch(ScratchPurpose::kOwn, bytes)), &memory).first;
-    if (chunks > 1) memory = partials_ + partial_starts()[group.index] + own * floats;
+    if (chunks > 1) {
+      memory =
+          partials_ + partial_starts()[group.index] + (group.key_head * chunks + chunk) * floats;
+    }
     const Partial partial = Partial::At(memory, rows);
-    StreamChunk<T>(group, chunk * kChunkKeys, Least((chunk + 1) * kChunkKeys, group.sequence.keys),
-                   buffers, partial);
+    const std::int64_t first = chunk * kChunkKeys;
+    const std::int64_t last = Least(first + kChunkKeys, group.sequence.keys);
+    StreamedChunk<T>(group, first, last, buffers, partial).Run();
     if (chunks > 1) return;
     for (std::int64_t row = 0; row < rows; ++row) {
       WriteRow<T>(group, row, partial.mixed + row * task_.value_size, partial.states[row].sum,

@@ -104,8 +104,10 @@ void FindRows(const Group& group, const Heads& heads, std::int64_t size, std::in
   const bool plain = IsPlain(heads, size);
   if (plain && group.task.pages.rows.data == nullptr) {
     const T* first = KeyAt<T>(group, heads, begin);
+    for (std::int64_t i = 0; i < kKeyBlock; ++i) rows[i] = first + i * heads.token;
+    if (seen == kAllKeys) return;
     for (std::int64_t i = 0; i < kKeyBlock; ++i) {
-      rows[i] = seen >> i & 1 ? first + i * heads.token : zero;
+      if (!(seen >> i & 1)) rows[i] = zero;
     }
     return;
   }
@@ -164,51 +166,69 @@ inline KeyBits SeenBy(const Group& group, std::int64_t row, std::int64_t begin, 
 struct SoftmaxRow {
   float top = -std::numeric_limits<float>::infinity();  // greatest score
   float sum = 0;                                        // of the powers, relative to `top`
+
+  /// Of a row whose result is NaN.
+  static SoftmaxRow Broken() { return {0, std::numeric_limits<float>::quiet_NaN()}; }
 };
+
+/// Scales the products `scores` of a row with a block of keys, adds `bias` where it is not null,
+/// and hides the keys that are not seen behind -inf. Returns the greatest score, leaving NaN aside.
+inline float ScaleScores(float scale, KeyBits seen, const float* bias, float* scores) {
+  const Floats hidden = Broadcast(-std::numeric_limits<float>::infinity());
+  Ints lane_bits;
+  for (int lane = 0; lane < kLanes; ++lane) lane_bits[lane] = 1 << lane;
+  Floats top = hidden;
+  for (int v = 0; v < kKeyBlock / kLanes; ++v) {
+    Floats score = Load(scores + v * kLanes) * scale;
+    if (bias != nullptr) score += Load(bias + v * kLanes);
+    if (seen != kAllKeys) {
+      const auto bits = static_cast<std::int32_t>(seen >> (v * kLanes) & ((1u << kLanes) - 1));
+      score = (lane_bits & bits) != 0 ? score : hidden;
+    }
+    top = score > top ? score : top;
+    Store(score, scores + v * kLanes);
+  }
+  return GreatestLane(top);
+}
+
+/// Turns the scores of a block into powers relative to `top`, and returns their sum.
+inline float TakePowers(float top, float* scores) {
+  Floats sum = {};
+  for (int v = 0; v < kKeyBlock / kLanes; ++v) {
+    const Floats power = Exp(Load(scores + v * kLanes) - top);
+    sum += power;
+    Store(power, scores + v * kLanes);
+  }
+  return SumOfLanes(sum);
+}
+
+/// The same for a block where no score is greater than -inf: all powers are 0. Returns whether NaN
+/// hid behind the comparisons.
+inline bool ClearPowers(float* scores) {
+  bool is_nan = false;
+  for (int k = 0; k < kKeyBlock; ++k) {
+    is_nan |= scores[k] != scores[k];
+    scores[k] = 0;
+  }
+  return is_nan;
+}
 
 /// Turns the products `scores` of a row with a block of keys into powers relative to the row's new
 /// greatest score; those of keys that are not seen become 0. Returns the factor by which what was
 /// mixed so far shrinks. `bias` is null or added to the scaled scores.
 inline float Soften(float scale, KeyBits seen, const float* bias, float* scores,
                     SoftmaxRow* state) {
-  constexpr auto kVectors = static_cast<int>(kKeyBlock / kLanes);
-  constexpr float kHidden = -std::numeric_limits<float>::infinity();
-  Ints lane_bits;
-  for (int lane = 0; lane < kLanes; ++lane) lane_bits[lane] = 1 << lane;
-  Floats top = Broadcast(kHidden);
-  for (int v = 0; v < kVectors; ++v) {
-    Floats score = Load(scores + v * kLanes) * scale;
-    if (bias != nullptr) score += Load(bias + v * kLanes);
-    if (seen != kAllKeys) {
-      const auto bits = static_cast<std::int32_t>(seen >> (v * kLanes) & ((1u << kLanes) - 1));
-      score = (lane_bits & bits) != 0 ? score : Broadcast(kHidden);
-    }
-    top = score > top ? score : top;
-    Store(score, scores + v * kLanes);
-  }
   const float before = state->top;
-  const float block_top = GreatestLane(top);
+  const float block_top = ScaleScores(scale, seen, bias, scores);
   const float now = block_top > before ? block_top : before;
-  if (now == kHidden) {
-    // No key is seen, unless NaN hides behind the comparisons: then the row is NaN.
-    for (int k = 0; k < kKeyBlock; ++k) {
-      if (scores[k] != scores[k]) {
-        state->top = 0;
-        state->sum = std::numeric_limits<float>::quiet_NaN();
-      }
-      scores[k] = 0;
-    }
+  if (now == -std::numeric_limits<float>::infinity()) {
+    if (ClearPowers(scores)) *state = SoftmaxRow::Broken();
     return 1;
   }
-  Floats sum = {};
-  for (int v = 0; v < kVectors; ++v) {
-    const Floats power = Exp(Load(scores + v * kLanes) - now);
-    sum += power;
-    Store(power, scores + v * kLanes);
-  }
+  const float sum = TakePowers(now, scores);
   const float factor = before == now ? 1.0f : Exp(Broadcast(before - now))[0];
   state->top = now;
-  state->sum = state->sum * factor + SumOfLanes(sum);
+  state->sum = state->sum * factor + sum;
   return factor;
 }
 

@@ -15,6 +15,8 @@ namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 inline constexpr std::int64_t kStreamRows = 16;
 /// Keys of a chunk.
 inline constexpr std::int64_t kChunkKeys = 512;
+/// How far ahead keys and values are fetched.
+inline constexpr std::int64_t kAheadKeys = 32;
 
 /// Rows that a pass over a block of keys takes at a time.
 inline constexpr int kStreamTile = kMaxTileRows >= 4 ? 4 : 2;
@@ -34,10 +36,10 @@ struct Partial {
 };
 
 /// Writes the products of `kRows` rows `x`, filled up with zeros to whole steps, with a block of
-/// keys. What lies at the same place of the rows `ahead` is wanted next.
+/// keys. What lies `ahead` elements further is wanted next.
 template <typename T, int kRows>
 void ScoreRows(const OperandOf<T>* x, std::int64_t x_stride, const T* const* keys,
-               const T* const* ahead, std::int64_t size, float* scores) {
+               std::int64_t ahead, std::int64_t size, float* scores) {
   using A = Arithmetic<T>;
   constexpr int kColumns = kRows >= 4 ? 4 : 8;
   for (std::int64_t key = 0; key < kKeyBlock; key += kColumns) {
@@ -56,7 +58,7 @@ void ScoreRows(const OperandOf<T>* x, std::int64_t x_stride, const T* const* key
     std::int64_t k = 0;
     for (; k + A::kStep <= size; k += A::kStep) {
 #pragma GCC unroll 8
-      for (int j = 0; j < kColumns; ++j) __builtin_prefetch(ahead[key + j] + k, 0, 2);
+      for (int j = 0; j < kColumns; ++j) __builtin_prefetch(keys[key + j] + k + ahead, 0, 2);
       add(k, [](const T* at) { return A::Read(at); });
     }
     if (k < size) add(k, [&](const T* at) { return ReadPart<T>(at, size - k); });
@@ -66,61 +68,104 @@ void ScoreRows(const OperandOf<T>* x, std::int64_t x_stride, const T* const* key
       for (int j = 0; j < kColumns; j += 4) {
         const FourFloats four =
             SumLanes(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
-        std::memcpy(scores + i * kKeyBlock + key + j, &four, sizeof(four));
+        std::memcpy(scores + i * kChunkKeys + key + j, &four, sizeof(four));
       }
     }
   }
 }
 
-/// How one step of the depth of values is read from where they lie.
-template <typename T>
-struct ValueSteps {
-  static constexpr int kDepth = PanelOf<T>::kDepth;
-  static auto Read(const T* const* rows, std::int64_t step, std::int64_t at) {
-    if constexpr (kDepth == 1) {
-      return Load(rows[step] + at);
-    } else {
+/// Vectors of columns of values, as steps of the depth are multiplied: `kVectors` of them from
+/// column `at` of the rows of step `step`.
+template <typename T, int kVectors>
+void ReadValues(const T* const* rows, std::int64_t step, std::int64_t at,
+                typename PanelOf<T>::Vector (&columns)[kVectors]) {
+  if constexpr (PanelOf<T>::kDepth == 1) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) columns[j] = Load(rows[step] + at + j * kLanes);
+  } else {
 #if defined(__AVX512BF16__)
-      const auto read = [at](const T* row) {
-        return _mm512_cvtepu16_epi32(
-            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + at)));
+    const T* even = rows[2 * step] + at;
+    const T* odd = rows[2 * step + 1] + at;
+    if constexpr (kVectors == 1) {
+      const auto read = [](const T* row) {
+        return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)));
       };
-      return _mm512_or_si512(read(rows[2 * step]), _mm512_slli_epi32(read(rows[2 * step + 1]), 16));
+      columns[0] = _mm512_or_si512(read(even), _mm512_slli_epi32(read(odd), 16));
+    } else {
+#pragma GCC unroll 2
+      for (int j = 0; j < kVectors; j += 2) {
+        const __m512i a = _mm512_loadu_si512(even + j * kLanes);
+        const __m512i b = _mm512_loadu_si512(odd + j * kLanes);
+        columns[j] = _mm512_unpacklo_epi16(a, b);  // in another order, see `Reorder`
+        columns[j + 1] = _mm512_unpackhi_epi16(a, b);
+      }
+    }
 #endif
+  }
+}
+
+/// Brings sums of the columns of `ReadValues` to the order of the columns, or (`back`) from it.
+template <typename T, int kVectors>
+void Reorder([[maybe_unused]] Floats (&sums)[kVectors], [[maybe_unused]] bool back) {
+#if defined(__AVX512BF16__)
+  if constexpr (PanelOf<T>::kDepth == 2 && kVectors > 1) {
+    // Interleaving works within 128 bits: fours of columns alternate between two vectors.
+#pragma GCC unroll 2
+    for (int j = 0; j < kVectors; j += 2) {
+      const Floats low = sums[j];
+      const Floats high = sums[j + 1];
+      if (back) {
+        sums[j] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24,
+                                          25, 26, 27);
+        sums[j + 1] = __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23,
+                                              28, 29, 30, 31);
+      } else {
+        sums[j] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21,
+                                          22, 23);
+        sums[j + 1] = __builtin_shufflevector(low, high, 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14,
+                                              15, 28, 29, 30, 31);
+      }
     }
   }
-};
+#endif
+}
 
 /// Adds a block of values, weighted by `powers`, to `kVectors` vectors of columns of `kRows` rows
-/// of `mixed`, each of which first shrinks by its factor.
+/// of `mixed`. What lies `ahead` elements further is wanted next.
 template <typename T, int kRows, int kVectors>
-void MixColumns(const typename PanelOf<T>::Left* powers, const T* const* values, std::int64_t at,
-                const float* factors, float* mixed, std::int64_t stride) {
+void MixColumns(const typename PanelOf<T>::Left* powers, const T* const* values, std::int64_t ahead,
+                std::int64_t at, float* mixed, std::int64_t stride) {
   using P = PanelOf<T>;
   constexpr std::int64_t kSteps = kKeyBlock / P::kDepth;
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
   Floats sums[kRows][kVectors];
 #pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) {
-      sums[i][j] = Load(mixed + i * stride + at + j * kLanes) * factors[i];
-    }
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = Load(mixed + i * stride + at + j * kLanes);
+    Reorder<T>(sums[i], true);
   }
   for (std::int64_t step = 0; step < kSteps; ++step) {
     typename P::Vector columns[kVectors];
+    ReadValues<T>(values, step, at, columns);
+#pragma GCC unroll 2
+    for (int half = 0; half < P::kDepth; ++half) {
+      const T* next = values[step * P::kDepth + half] + at + ahead;
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) {
-      columns[j] = ValueSteps<T>::Read(values, step, at + j * kLanes);
+      for (std::int64_t line = 0; line < kVectors * kLanes; line += kLine) {
+        __builtin_prefetch(next + line, 0, 2);
+      }
     }
 #pragma GCC unroll 4
     for (int i = 0; i < kRows; ++i) {
-      const typename P::Vector power = P::Spread(powers[i * kSteps + step]);
+      const typename P::Vector power = P::Spread(powers[i * (kChunkKeys / P::kDepth) + step]);
 #pragma GCC unroll 4
       for (int j = 0; j < kVectors; ++j) sums[i][j] = P::Add(power, columns[j], sums[i][j]);
     }
   }
 #pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i) {
+    Reorder<T>(sums[i], false);
 #pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) {
       Store(sums[i][j], mixed + i * stride + at + j * kLanes);
@@ -131,19 +176,19 @@ void MixColumns(const typename PanelOf<T>::Left* powers, const T* const* values,
 /// The same for all columns. `scores` are the powers before they were packed.
 template <typename T, int kRows>
 void MixRows(const typename PanelOf<T>::Left* powers, const float* scores, const T* const* values,
-             std::int64_t size, const float* factors, float* mixed) {
+             std::int64_t ahead, std::int64_t size, float* mixed) {
   std::int64_t at = 0;
   for (; at + 4 * kLanes <= size; at += 4 * kLanes) {
-    MixColumns<T, kRows, 4>(powers, values, at, factors, mixed, size);
+    MixColumns<T, kRows, 4>(powers, values, ahead, at, mixed, size);
   }
   for (; at + kLanes <= size; at += kLanes) {
-    MixColumns<T, kRows, 1>(powers, values, at, factors, mixed, size);
+    MixColumns<T, kRows, 1>(powers, values, ahead, at, mixed, size);
   }
   for (; at < size; ++at) {
     for (int i = 0; i < kRows; ++i) {
-      float sum = mixed[i * size + at] * factors[i];
+      float sum = mixed[i * size + at];
       for (std::int64_t key = 0; key < kKeyBlock; ++key) {
-        sum += scores[i * kKeyBlock + key] * ToFloat(values[key][at]);
+        sum += scores[i * kChunkKeys + key] * ToFloat(values[key][at]);
       }
       mixed[i * size + at] = sum;
     }
@@ -169,8 +214,7 @@ struct StreamBuffers {
   OperandOf<T>* queries;  // rows of whole steps
   T* query;
   T* zero;
-  T* keys;  // copies of those that are not contiguous
-  T* values;
+  T* copies;  // of keys or values that are not contiguous
   float* scores;
   float* bias;
   float* row;
@@ -181,76 +225,142 @@ struct StreamBuffers {
     queries = carver->Take<OperandOf<T>>(rows * WholeSteps<T>(task.size));
     query = carver->Take<T>(task.size);
     zero = carver->Take<T>(most);
-    keys = carver->Take<T>(kKeyBlock * task.size);
-    values = carver->Take<T>(kKeyBlock * task.value_size);
-    scores = carver->Take<float>(rows * kKeyBlock);
-    bias = carver->Take<float>(rows * kKeyBlock);
+    copies = carver->Take<T>(kKeyBlock * most);
+    scores = carver->Take<float>(rows * kChunkKeys);
+    bias = carver->Take<float>(task.mask.data != nullptr ? rows * kChunkKeys : 0);
     row = carver->Take<float>(task.value_size);
-    powers = carver->Take<typename PanelOf<T>::Left>(rows * kKeyBlock);
+    powers = carver->Take<typename PanelOf<T>::Left>(rows * kChunkKeys);
   }
 };
 
-/// Attends all rows of a group, at most `kStreamRows`, to the keys [first, last).
+/// Attends all rows of a group, at most `kStreamRows`, to the keys of one chunk: first all scores,
+/// then all values, so that each is read as one stream.
 template <typename T>
-void StreamChunk(const Group& group, std::int64_t first, std::int64_t last,
-                 const StreamBuffers<T>& buffers, const Partial& partial) {
-  const AttentionTask& task = group.task;
-  const std::int64_t rows = group.rows();
-  std::memset(buffers.zero, 0,
-              static_cast<std::size_t>(Greatest(task.size, task.value_size)) * sizeof(T));
-  std::memset(partial.mixed, 0, static_cast<std::size_t>(rows * task.value_size) * sizeof(float));
-  const std::int64_t steps = WholeSteps<T>(task.size);
-  std::memset(buffers.queries, 0, static_cast<std::size_t>(rows * steps) * sizeof(OperandOf<T>));
-  float* bias =
-      task.mask.data != nullptr && task.mask.dtype != rt::DataType::kBool ? buffers.bias : nullptr;
-  if (bias != nullptr) {
-    std::memset(bias, 0, static_cast<std::size_t>(rows * kKeyBlock) * sizeof(float));
-  }
-  for (std::int64_t row = 0; row < rows; ++row) {
-    partial.states[row] = {};
-    const T* query = TokenAt<T>(task.query, group.sequence.query_batch, group.HeadOf(row),
-                                group.sequence.query_begin + group.QueryOf(row));
-    ReadToken(task.query, query, task.size, buffers.query);
-    for (std::int64_t d = 0; d < task.size; ++d) {
-      if constexpr (std::is_same_v<OperandOf<T>, T>) {
-        buffers.queries[row * steps + d] = buffers.query[d];
-      } else {
-        buffers.queries[row * steps + d] = Widen(buffers.query[d]);
+class StreamedChunk {
+ public:
+  StreamedChunk(const Group& group, std::int64_t first, std::int64_t last,
+                const StreamBuffers<T>& buffers, const Partial& partial)
+      : group_(group),
+        task_(group.task),
+        buffers_(buffers),
+        partial_(partial),
+        rows_(group.rows()),
+        first_(first),
+        blocks_((last - first + kKeyBlock - 1) / kKeyBlock) {
+    if (task_.mask.data != nullptr && task_.mask.dtype != rt::DataType::kBool) {
+      bias_ = buffers.bias;
+      Clear(bias_, rows_ * kChunkKeys);
+    }
+    for (std::int64_t block = 0; block < blocks_; ++block) {
+      const std::int64_t begin = first + block * kKeyBlock;
+      any_[block] = 0;
+      for (std::int64_t row = 0; row < rows_; ++row) {
+        float* bias = bias_ == nullptr ? nullptr : bias_ + row * kChunkKeys + block * kKeyBlock;
+        seen_[block][row] = SeenBy(group, row, begin, bias) & BitsBetween(0, last - begin);
+        any_[block] |= seen_[block][row];
       }
     }
   }
-  for (std::int64_t begin = first; begin < last; begin += kKeyBlock) {
-    const KeyBits inside = BitsBetween(0, last - begin);
-    KeyBits seen[kStreamRows];
-    KeyBits any = 0;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      seen[row] = inside & SeenBy(group, row, begin, bias + row * kKeyBlock);
-      any |= seen[row];
-    }
-    if (any == 0) continue;
-    const T* keys[kKeyBlock];
-    const T* values[kKeyBlock];
-    FindRows(group, task.key, task.size, begin, any, buffers.zero, buffers.keys, keys);
-    FindRows(group, task.value, task.value_size, begin, any, buffers.zero, buffers.values, values);
-    VisitRows(rows, [&]<int kRows>(std::int64_t row, std::integral_constant<int, kRows>) {
-      ScoreRows<T, kRows>(buffers.queries + row * steps, steps, keys, values, task.size,
-                          buffers.scores + row * kKeyBlock);
-    });
-    float factors[kStreamRows];
-    constexpr std::int64_t kSteps = kKeyBlock / PanelOf<T>::kDepth;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      float* scores = buffers.scores + row * kKeyBlock;
-      factors[row] =
-          Soften(task.scale, seen[row], bias == nullptr ? nullptr : bias + row * kKeyBlock, scores,
-                 partial.states + row);
-      PackLeft<T>(scores, kKeyBlock, buffers.powers + row * kSteps);
-    }
-    VisitRows(rows, [&]<int kRows>(std::int64_t row, std::integral_constant<int, kRows>) {
-      MixRows<T, kRows>(buffers.powers + row * kSteps, buffers.scores + row * kKeyBlock, values,
-                        task.value_size, factors + row, partial.mixed + row * task.value_size);
-    });
+
+  void Run() {
+    Clear(buffers_.zero, Greatest(task_.size, task_.value_size));
+    Clear(partial_.mixed, rows_ * task_.value_size);
+    Score();
+    for (std::int64_t row = 0; row < rows_; ++row) SoftenRow(row);
+    Mix();
   }
-}
+
+ private:
+  template <typename E>
+  static void Clear(E* memory, std::int64_t count) {
+    std::memset(memory, 0, static_cast<std::size_t>(count) * sizeof(E));
+  }
+
+  /// How far ahead rows of `heads` are wanted; 0 where they do not follow one another.
+  std::int64_t AheadOf(const Heads& heads, std::int64_t size) const {
+    return IsPlain(heads, size) && task_.pages.rows.data == nullptr ? kAheadKeys * heads.token : 0;
+  }
+
+  void Score() {
+    const std::int64_t steps = WholeSteps<T>(task_.size);
+    Clear(buffers_.queries, rows_ * steps);
+    for (std::int64_t row = 0; row < rows_; ++row) {
+      const T* query = TokenAt<T>(task_.query, group_.sequence.query_batch, group_.HeadOf(row),
+                                  group_.sequence.query_begin + group_.QueryOf(row));
+      ReadToken(task_.query, query, task_.size, buffers_.query);
+      for (std::int64_t d = 0; d < task_.size; ++d) {
+        if constexpr (std::is_same_v<OperandOf<T>, T>) {
+          buffers_.queries[row * steps + d] = buffers_.query[d];
+        } else {
+          buffers_.queries[row * steps + d] = Widen(buffers_.query[d]);
+        }
+      }
+    }
+    const std::int64_t ahead = AheadOf(task_.key, task_.size);
+    for (std::int64_t block = 0; block < blocks_; ++block) {
+      if (any_[block] == 0) continue;
+      const T* keys[kKeyBlock];
+      FindRows(group_, task_.key, task_.size, first_ + block * kKeyBlock, any_[block],
+               buffers_.zero, buffers_.copies, keys);
+      VisitRows(rows_, [&]<int kRows>(std::int64_t row, std::integral_constant<int, kRows>) {
+        ScoreRows<T, kRows>(buffers_.queries + row * steps, steps, keys, row == 0 ? ahead : 0,
+                            task_.size, buffers_.scores + row * kChunkKeys + block * kKeyBlock);
+      });
+    }
+  }
+
+  void SoftenRow(std::int64_t row) {
+    float* scores = buffers_.scores + row * kChunkKeys;
+    SoftmaxRow state;
+    for (std::int64_t block = 0; block < blocks_; ++block) {
+      if (any_[block] == 0) continue;
+      const std::int64_t at = block * kKeyBlock;
+      const float* bias = bias_ == nullptr ? nullptr : bias_ + row * kChunkKeys + at;
+      const float top = ScaleScores(task_.scale, seen_[block][row], bias, scores + at);
+      state.top = top > state.top ? top : state.top;
+    }
+    const bool none = state.top == -std::numeric_limits<float>::infinity();
+    for (std::int64_t block = 0; block < blocks_; ++block) {
+      if (any_[block] == 0) continue;
+      const std::int64_t at = block * kKeyBlock;
+      if (!none) {
+        state.sum += TakePowers(state.top, scores + at);
+      } else if (ClearPowers(scores + at)) {
+        state = SoftmaxRow::Broken();
+      }
+      PackLeft<T>(scores + at, kKeyBlock,
+                  buffers_.powers + (row * kChunkKeys + at) / PanelOf<T>::kDepth);
+    }
+    partial_.states[row] = state;
+  }
+
+  void Mix() {
+    const std::int64_t ahead = AheadOf(task_.value, task_.value_size);
+    for (std::int64_t block = 0; block < blocks_; ++block) {
+      if (any_[block] == 0) continue;
+      const T* values[kKeyBlock];
+      FindRows(group_, task_.value, task_.value_size, first_ + block * kKeyBlock, any_[block],
+               buffers_.zero, buffers_.copies, values);
+      VisitRows(rows_, [&]<int kRows>(std::int64_t row, std::integral_constant<int, kRows>) {
+        const std::int64_t at = row * kChunkKeys + block * kKeyBlock;
+        MixRows<T, kRows>(buffers_.powers + at / PanelOf<T>::kDepth, buffers_.scores + at, values,
+                          row == 0 ? ahead : 0, task_.value_size,
+                          partial_.mixed + row * task_.value_size);
+      });
+    }
+  }
+
+  const Group& group_;
+  const AttentionTask& task_;
+  const StreamBuffers<T>& buffers_;
+  const Partial& partial_;
+  const std::int64_t rows_;
+  const std::int64_t first_;
+  const std::int64_t blocks_;
+  float* bias_ = nullptr;
+  KeyBits any_[kChunkKeys / kKeyBlock];
+  KeyBits seen_[kChunkKeys / kKeyBlock][kStreamRows];
+};
 
 /// Combines the `chunks` partial results of a group, which lie one after another, and writes them.
 template <typename T>

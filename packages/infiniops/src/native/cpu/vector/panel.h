@@ -232,13 +232,19 @@ void PackSteps(const T* const* rows, std::int64_t count, std::int64_t size, std:
   }
 }
 
-/// Packs `count` floats, an even number, as a row of a left operand; rounds where that is narrower.
+/// Packs `count` floats, a multiple of 2 * `kLanes`, as a row of a left operand; rounds where that
+/// is narrower.
 template <typename T>
 void PackLeft(const float* values, std::int64_t count, typename PanelOf<T>::Left* packed) {
   if constexpr (PanelOf<T>::kDepth == 1) {
     if (values != packed) std::memcpy(packed, values, static_cast<std::size_t>(count) * 4);
   } else {
-    NarrowBlock(values, reinterpret_cast<T*>(packed), count);
+#if defined(__AVX512BF16__)
+    for (std::int64_t i = 0; i < count; i += 2 * kLanes) {
+      const __m512bh pairs = _mm512_cvtne2ps_pbh(Load(values + i + kLanes), Load(values + i));
+      std::memcpy(packed + i / 2, &pairs, sizeof(pairs));
+    }
+#endif
   }
 }
 
