@@ -27,6 +27,7 @@ from linnet.source import (
     read_source,
     sort_diagnostics,
 )
+from linnet.source.collection import no_collections
 from linnet.source.recursion import deep_recursion
 
 
@@ -60,7 +61,7 @@ _library: dict[LoadedModule, ModuleScope] = {}
 
 def check(file: SourceFile, first: Diagnostic | None = None) -> CheckedProgram:
     """Checks a source file and every module it uses. `first` is an error found in reading it."""
-    with deep_recursion():
+    with deep_recursion(), no_collections():
         loaded = load(file, first)
         if loaded.errors:
             return CheckedProgram(None, (), sort_diagnostics(loaded.errors))

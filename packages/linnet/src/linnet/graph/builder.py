@@ -132,8 +132,9 @@ class Pruned:
                 break
             step = steps[position - 1]
             if step.kind == "state_write" or any(n in live for n in step.results):
-                bodies = tuple(self.live_body(body, step, live) for body in step.bodies)
-                step = replace(step, bodies=bodies)
+                if step.bodies:
+                    bodies = tuple(self.live_body(body, step, live) for body in step.bodies)
+                    step = replace(step, bodies=bodies)
                 live.update(step.results)
                 live.update(step.reads)
                 kept_steps.append(step)

@@ -71,10 +71,15 @@ class Poly:
     __slots__ = ("__dict__", "__weakref__", "invalid", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int], invalid: bool = False) -> None:
-        kept = {monomial: c for monomial, c in terms.items() if c}
-        if invalid or any(not I64_MIN <= c <= I64_MAX for c in kept.values()):
-            invalid, kept = True, {}
-        self.terms: dict[Monomial, int] = kept
+        kept: dict[Monomial, int] = {}
+        if not invalid:
+            for monomial, c in terms.items():
+                if c:
+                    if not I64_MIN <= c <= I64_MAX:
+                        invalid, kept = True, {}
+                        break
+                    kept[monomial] = c
+        self.terms = kept
         self.invalid = invalid
 
     def __eq__(self, other: object) -> bool:
@@ -156,7 +161,10 @@ class Poly:
         return Poly(terms, self.invalid or other.invalid)
 
     def __sub__(self, other: Poly) -> Poly:
-        return self + other.scale(-1)
+        terms = dict(self.terms)
+        for monomial, coefficient in other.terms.items():
+            terms[monomial] = terms.get(monomial, 0) - coefficient
+        return Poly(terms, self.invalid or other.invalid)
 
     def __neg__(self) -> Poly:
         return self.scale(-1)
