@@ -1,6 +1,16 @@
 # Finds InfiniRT: INFINI_RT_ROOT as a CMake variable, then in the environment, else the prefix of the `infinirt` that the
 # interpreter of the build can import.
 
+# Before configuring stops for what an interpreter lacks: the next run, in the right environment, looks for one anew
+# instead of taking the wrong one from the cache. An interpreter that the user named stays.
+function(infini_ops_forget_python)
+  get_cmake_property(names CACHE_VARIABLES)
+  list(FILTER names INCLUDE REGEX "^_Python_")
+  foreach(name ${names})
+    unset(${name} CACHE)
+  endforeach()
+endfunction()
+
 macro(infini_ops_find_runtime)
   set(infini_rt_hint "${INFINI_RT_ROOT}")
   set(infini_rt_origin "INFINI_RT_ROOT")
@@ -20,6 +30,7 @@ macro(infini_ops_find_runtime)
     endif()
   endif()
   if(NOT infini_rt_hint)
+    infini_ops_forget_python()
     message(FATAL_ERROR "InfiniRT was not found: pass its install prefix as -DINFINI_RT_ROOT=PREFIX, or install the "
       "Python package infinirt.")
   endif()

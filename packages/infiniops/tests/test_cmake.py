@@ -1,6 +1,7 @@
 import importlib.util
 import itertools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -139,6 +140,27 @@ def test_every_pair_of_gpu_backends_is_refused_and_each_alone_says_why(tmp_path:
             else f"Only one GPU backend can be enabled in a build, got WITH_{first}, WITH_{second}."
         )
         assert message(result) == expected
+
+
+def test_an_interpreter_that_lacked_something_is_not_taken_again(tmp_path: Path) -> None:
+    """Configured outside the right environment, then inside it, in one build tree."""
+
+    def configure_in(environment: Path) -> "subprocess.CompletedProcess[str]":
+        path = os.pathsep.join((str(environment / "bin"), os.environ["PATH"]))
+        return subprocess.run(
+            ["cmake", "-S", ROOT, "-B", tmp_path / "b", "-DWITH_CPU=ON", "-DINFINI_OPS_OPS=add"],
+            env={**os.environ, "VIRTUAL_ENV": str(environment), "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
+    assert message(configure_in(bare)).startswith("InfiniRT was not found: ")
+    result = configure_in(Path(sys.prefix))
+    assert result.returncode == 0, result.stderr
+    assert f"from the Python package infinirt of {sys.prefix}" in result.stdout
 
 
 @pytest.mark.parametrize("name", ["WITH_NVIDA", "INFINI_OPS_OP", "AUTO_DETECT_DEVICE"])
