@@ -45,7 +45,8 @@ def test_an_operator_and_its_peer_are_measured(
         assert result.peer > 0
         rows.append(
             f"{result.operator:32} {result.dtype:10} {result.case:24} "
-            f"{result.ours * 1e6:10.2f} us, torch {result.peer * 1e6:10.2f} us, {result.ratio:6.2f} times as fast"
+            f"{result.ours * 1e6:10.2f} us, torch {result.peer * 1e6:10.2f} us, "
+            f"{result.ratio:6.2f} times as fast"
         )
 
 
