@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from linnet_helpers.runtime import random_weights
-from torch import Tensor
+from linnet_helpers.decoder import decoder
 
 from linnet.backends import Capabilities, Target
-from linnet.check import check_text
-from linnet.graph.binding import graph_for
 from linnet.torch import LinnetModule, load
 from linnet.torch.flashinfer import FlashInfer
 from linnet.torch.flashinfer.backend import page_table, paged
 
-LLAMA = Path(__file__).parents[3] / "examples" / "llama.linnet"
 HOPPER = Target("cuda", 0, "H200", (9, 0), torch.__version__)
 
 ATTENTION = """
@@ -100,21 +95,8 @@ def test_without_the_package_the_reason_names_it() -> None:
         FlashInfer().probe(HOPPER)
 
 
-def llama(context: int = 48, batch: int = 2, width: int = 16) -> LinnetModule:
-    generics = {"Vocab": 40, "H": 16, "Inner": 24, "Layers": 2, "Heads": 4, "KeyHeads": 2}
-    generics |= {"D": width, "Batch": batch, "Context": context, "T": "f16"}
-    return load(LLAMA.read_text(), generics=generics, weights=weights_for(generics))
-
-
-def weights_for(generics: dict[str, Any]) -> dict[str, Tensor]:
-    batch = generics["Batch"]
-    given = {"tokens": ((batch, 1), "i64"), "positions": ((batch,), "i64")}
-    program = check_text(LLAMA.read_text())
-    return random_weights(graph_for(program, "decode", given, generics=generics))
-
-
 def test_every_layers_decode_attention_is_taken_and_right_at_any_position() -> None:
-    model, backend = llama(), OnHost()
+    model, backend = decoder("f16", context=48, width=16), OnHost()
     generator = torch.Generator().manual_seed(3)
     for path in model.state_paths():
         state = model.tensor(path)
@@ -187,7 +169,9 @@ def test_what_it_does_not_compute_is_not_offered(model: LinnetModule, entry: str
 
 
 def test_a_prompt_is_not_offered() -> None:
-    graph = llama().graph_for("prefill", [torch.zeros(2, 5, dtype=torch.int64)])
+    graph = decoder("f16", context=48, width=16).graph_for(
+        "prefill", [torch.zeros(2, 5, dtype=torch.int64)]
+    )
     assert list(OnHost().match(graph, HOPPER)) == []
 
 

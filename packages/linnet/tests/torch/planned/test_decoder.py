@@ -2,49 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from linnet_helpers.decoder import at, decoder, tokens
 from linnet_helpers.runtime import Reference
-from torch import Tensor
 
-from linnet.torch import LinnetModule, load, read_program
-from linnet.torch.dtypes import torch_dtype
 from linnet.torch.planned import Captured
-
-SOURCE = Path(__file__).parents[3] / "examples" / "llama.linnet"
-SIZES = {
-    "Vocab": 50,
-    "H": 32,
-    "Inner": 64,
-    "Layers": 2,
-    "Heads": 4,
-    "KeyHeads": 2,
-    "D": 8,
-    "Batch": 2,
-    "Context": 16,
-}
-
-
-def decoder(dtype: str = "f32", context: int = 16, **options: Any) -> LinnetModule:
-    generics = {**SIZES, "Context": context, "T": dtype}
-    generator = torch.Generator().manual_seed(0)
-    weights = {
-        entry.path: (torch.randn(entry.shape, generator=generator) / 5).to(torch_dtype(dtype))
-        for entry in read_program(SOURCE, generics=generics).declared(None)
-        if entry.kind != "state" and not entry.optional
-    }
-    return load(SOURCE, generics=generics, weights=weights, **options)
-
-
-def tokens(seed: int, count: int) -> Tensor:
-    return torch.randint(0, 50, (2, count), generator=torch.Generator().manual_seed(seed))
-
-
-def at(position: int) -> Tensor:
-    return torch.full((2,), position)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
@@ -113,6 +78,25 @@ def test_a_token_outside_the_vocabulary_changes_nothing(wrong: int, captured: bo
     before = {path: model.tensor(path).clone() for path in model.state_paths()}
     with pytest.raises(IndexError, match=f"position {wrong} is outside axis 0 of size 50"):
         step([torch.tensor([[3], [wrong]]), at(3)])
+    assert all(torch.equal(model.tensor(path), kept) for path, kept in before.items())
+
+
+@pytest.mark.parametrize("wrong", [-1, 16, 2**40])
+@pytest.mark.parametrize("captured", [False, True])
+@pytest.mark.parametrize("backends", [[], [Reference()]], ids=["none", "reference"])
+def test_a_position_outside_the_caches_changes_nothing(
+    wrong: int, captured: bool, backends: list[Reference]
+) -> None:
+    model = decoder()
+    plan = model.plan_for("decode", [tokens(2, 1), at(0)], backends=backends, measure=False)
+    context = model.context_for(plan)
+    step: Any = Captured(plan, context) if captured else lambda given: plan.run(given, context)
+    for position in range(3):
+        step([tokens(position, 1), at(position)])
+    before = {path: model.tensor(path).clone() for path in model.state_paths()}
+    message = rf"decode: input `positions`: expected values from 0 to 15 \(write_rows.*got {wrong}"
+    with pytest.raises(IndexError, match=message):
+        step([tokens(3, 1), torch.tensor([3, wrong])])
     assert all(torch.equal(model.tensor(path), kept) for path, kept in before.items())
 
 

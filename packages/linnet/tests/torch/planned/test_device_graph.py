@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from linnet_helpers.decoder import at, decoder, tokens
 from linnet_helpers.host_graphs import HostGraphs
 from linnet_helpers.runtime import Reference, close, model_of
 from torch import Tensor, nn
@@ -125,6 +126,28 @@ def test_a_wrong_input_is_named_and_changes_nothing(
     assert torch.equal(model.tensor("rows"), before)
     step(token(3))
     assert graphs.replays == 3
+
+
+@pytest.mark.parametrize("backends", [[], [Reference(records=False)]], ids=["none", "reference"])
+def test_a_whole_decoder_is_one_graph_and_refuses_what_its_caches_cannot_take(
+    backends: list[Reference],
+) -> None:
+    model, other = decoder(), decoder()
+    step, graphs = captured(model, "decode", [tokens(0, 1), at(0)], backends)
+    for n in range(16):
+        (made,) = step([tokens(n, 1), at(n)])
+        expected = other.run_entry("decode", [tokens(n, 1), at(n)], compile=False)
+        assert torch.allclose(made, expected, rtol=1e-4, atol=1e-5)
+    assert (graphs.captures, graphs.replays) == (1, 15)
+    assert step.report().unrecorded == ()
+    before = {path: model.tensor(path).clone() for path in model.state_paths()}
+    for wrong in ([tokens(0, 1), at(16)], [tokens(0, 1), at(-1)], [tokens(0, 1) + 50, at(3)]):
+        with pytest.raises(
+            IndexError, match=r"decode: input `(positions|tokens)`: expected values"
+        ):
+            step(wrong)
+    assert all(torch.equal(model.tensor(path), kept) for path, kept in before.items())
+    assert graphs.replays == 15
 
 
 def replace_weight(model: LinnetModule) -> None:

@@ -12,12 +12,16 @@ from torch import Tensor
 
 from linnet.graph import Graph
 from linnet.graph.kinds import SAME_ELEMENTS
+from linnet.torch.cache_writes import position_bounds
 from linnet.torch.dtypes import describe, describe_tensor, torch_dtype
 from linnet.torch.planned.context import PlanContext
 from linnet.torch.planned.items import Item, RegionItem, SliceItem
+from linnet.torch.planned.items import place as place_of
 
 #: Place of an entry input -> what its elements must lie between, and for whom.
 Limits: TypeAlias = "dict[int, tuple[int, int, str]]"
+#: Views of all the elements of their operand.
+_WHOLE = SAME_ELEMENTS - {"slice"}
 #: Inputs up to this size are read as Python numbers, which takes less time than reducing them.
 _FEW = 16
 
@@ -46,7 +50,18 @@ class Engine:
         self._required = self._find_required()
 
     def _find_required(self) -> Limits:
+        """What back ends require of entry inputs, and what writes to caches do, whoever makes
+        them: the steps of one may lie in several items, none of which knows that it is one.
+        """
         found: Limits = {}
+        for call in self.graph.calls:
+            for bound in position_bounds(self.graph, call):
+                place = self._given.get(self._source(bound.value, _WHOLE))
+                if place is not None:
+                    steps = range(call.start, call.stop)
+                    name = call.callee.rpartition("::")[2]
+                    who = f"{name}, {place_of(call.span, steps)}"
+                    _tighten(found, place, 0, bound.greatest, who)
         for item in self.items:
             if not isinstance(item, RegionItem):
                 continue
@@ -67,7 +82,7 @@ class Engine:
             for step in (step for step in steps if step.kind == "element"):
                 shape = self.graph.values[step.operands[0]].shape
                 for axis, number in zip(step.attributes["axes"], step.operands[1:], strict=True):
-                    place = self._given.get(self._source(number, SAME_ELEMENTS - {"slice"}))
+                    place = self._given.get(self._source(number, _WHOLE))
                     if place is not None:
                         _tighten(found, place, 0, shape[axis] - 1, item.where())
         return found
@@ -81,8 +96,8 @@ class Engine:
         return number
 
     def check_requirements(self, inputs: Sequence[Tensor]) -> None:
-        """IndexError for an entry input with an element that the back ends' regions cannot take.
-        Reads no input that they require nothing of.
+        """IndexError for an entry input with an element that the back ends' regions cannot take,
+        or that is a position outside a cache. Reads no input that nothing is required of.
         """
         self._check(self._required, inputs)
 
@@ -132,10 +147,11 @@ class Engine:
     def run(
         self, inputs: Sequence[Tensor], context: PlanContext
     ) -> tuple[list[Tensor], dict[str, Tensor]]:
-        """Runs everything. Returns flat results, and by path the new states that the generated
-        source computed: the caller stores those. States that back ends wrote in place are as they
-        were if this raises.
+        """Checks what is required of the inputs, and runs everything. Returns flat results, and by
+        path the new states that the generated source computed: the caller stores those. States
+        that back ends wrote in place are as they were if this raises.
         """
+        self.check_requirements(inputs)
         with torch.no_grad(), restored(self.states_in_place, context.parameters):
             return self.run_items(inputs, context)
 
