@@ -3,8 +3,8 @@
     python benchmarks/attention.py [--threads N] [--rounds N]
 
 Decode reads several caches in turn, as the layers of a model do, so that no call finds its keys in
-the processor's cache; a plain sum of the same bytes, timed in the same rounds, is the bandwidth that
-it is compared with. Prefill and rotation are compared with torch, in turn as well. A time is the
+the processor's cache; a plain sum of the same bytes, timed in the same rounds, is the bandwidth it
+is compared with. Prefill and rotation are compared with torch, in turn as well. A time is the
 least of many rounds.
 """
 
@@ -114,7 +114,7 @@ def rotation(dtype: torch.dtype, tokens: int, rounds: int) -> str:
 
 
 def sampling(rows: int, rounds: int) -> str:
-    """Drawing with top k and top p from 32000 logits, compared with torch's sort and multinomial."""
+    """Drawing with top k and top p from 32000 logits, compared with topk and multinomial."""
     logits = torch.randn(rows, 32_000) * 3
 
     def composed() -> torch.Tensor:

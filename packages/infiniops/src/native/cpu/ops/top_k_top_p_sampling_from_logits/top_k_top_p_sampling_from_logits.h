@@ -68,105 +68,107 @@ inline std::uint32_t OrderOf(float logit) {
   return bits ^ (bits >> 31 != 0 ? 0xffffffffu : 0x80000000u);
 }
 
-/// Tokens that are kept: those above an order, and the first few at it.
-struct Cut {
-  std::uint32_t order = 0;
-  std::int64_t ties = std::numeric_limits<std::int64_t>::max();
-};
-
-/// One row: its logits as floats, and the share of each relative to the greatest.
-class SamplingRow {
+/// Tokens of one row in the order of their indices, with what is drawn from: the order of each
+/// logit, and its share relative to the greatest.
+class Candidates {
  public:
-  SamplingRow(const float* logits, float* shares, std::int64_t count)
-      : logits_(logits), shares_(shares), count_(count) {}
+  /// Uses `memory` of 3 * `count` numbers.
+  Candidates(std::uint32_t* memory, std::int64_t count)
+      : orders_(memory),
+        shares_(reinterpret_cast<float*>(memory + count)),
+        tokens_(reinterpret_cast<std::int32_t*>(memory + 2 * count)),
+        count_(count) {}
 
-  /// Computes the shares. Returns false for a row that cannot be drawn from.
-  bool Start() {
-    float top = -std::numeric_limits<float>::infinity();
-    bool is_nan = false;
-    for (std::int64_t i = 0; i < count_; ++i) {
-      top = logits_[i] > top ? logits_[i] : top;
-      is_nan |= logits_[i] != logits_[i];
+  /// Takes all tokens of a row. Returns false for one that cannot be drawn from.
+  bool Take(const float* logits) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    Floats tops = Broadcast(-kInfinity);
+    Floats odd = {};  // 0, or the last NaN of a lane
+    std::int64_t i = 0;
+    for (; i + kLanes <= count_; i += kLanes) {
+      const Floats values = Load(logits + i);
+      tops = values > tops ? values : tops;
+      odd = values == values ? odd : values;
     }
-    if (is_nan || top == -std::numeric_limits<float>::infinity()) return false;
-    if (top == std::numeric_limits<float>::infinity()) {
-      for (std::int64_t i = 0; i < count_; ++i) shares_[i] = logits_[i] == top ? 1.0f : 0.0f;
+    float top = GreatestLane(tops);
+    bool is_nan = SumOfLanes(odd) != SumOfLanes(odd);
+    for (; i < count_; ++i) {
+      top = logits[i] > top ? logits[i] : top;
+      is_nan |= logits[i] != logits[i];
+    }
+    if (is_nan || top == -kInfinity) return false;
+    for (std::int64_t k = 0; k < count_; ++k) {
+      orders_[k] = OrderOf(logits[k]);
+      tokens_[k] = static_cast<std::int32_t>(k);
+    }
+    if (top == kInfinity) {
+      for (std::int64_t k = 0; k < count_; ++k) shares_[k] = logits[k] == top ? 1.0f : 0.0f;
       return true;
     }
-    std::int64_t i = 0;
-    for (; i + kLanes <= count_; i += kLanes) Store(Exp(Load(logits_ + i) - top), shares_ + i);
-    for (; i < count_; ++i) shares_[i] = Exp(Broadcast(logits_[i] - top))[0];
+    for (i = 0; i + kLanes <= count_; i += kLanes) Store(Exp(Load(logits + i) - top), shares_ + i);
+    for (; i < count_; ++i) shares_[i] = Exp(Broadcast(logits[i] - top))[0];
     return true;
   }
 
-  /// Keeps the `k` greatest logits.
+  /// Keeps the `k` greatest.
   void KeepGreatest(std::int64_t k) {
-    std::int64_t left = k;
-    Cut cut;
+    if (k >= count_) return;
+    std::uint32_t cut = 0;
     for (int shift = 24; shift >= 0; shift -= 8) {
       std::int64_t counts[256] = {};
-      ForEachAt(cut.order, shift, [&](std::int64_t, std::uint32_t byte) { ++counts[byte]; });
+      ForEachAt(cut, shift, [&](std::int64_t, std::uint32_t byte) { ++counts[byte]; });
       std::uint32_t byte = 255;
-      while (byte > 0 && counts[byte] < left) left -= counts[byte--];
-      cut.order |= byte << shift;
+      while (byte > 0 && counts[byte] < k) k -= counts[byte--];
+      cut |= byte << shift;
     }
-    cut.ties = left;
-    cut_ = cut;
+    Keep(cut, k);
   }
 
-  /// Of what is kept, keeps the fewest tokens, from the greatest share on, that have `mass` of all.
+  /// Keeps the fewest, from the greatest share on, that have `mass` of all.
   void KeepNucleus(double mass) {
     const double target = mass * Total();
     double above = 0;  // of shares beyond the cut so far
-    Cut cut;
+    std::uint32_t cut = 0;
     for (int shift = 24; shift >= 0; shift -= 8) {
       double sums[256] = {};
-      bool present[256] = {};
-      std::int64_t ties = cut_.ties;
-      ForEachAt(cut.order, shift, [&](std::int64_t i, std::uint32_t byte) {
-        if (!IsKept(i, &ties)) return;
+      std::int64_t counts[256] = {};
+      ForEachAt(cut, shift, [&](std::int64_t i, std::uint32_t byte) {
         sums[byte] += static_cast<double>(shares_[i]);
-        present[byte] = true;
+        ++counts[byte];
       });
-      std::uint32_t chosen = 0;
+      std::uint32_t chosen = 256;
       for (std::uint32_t byte = 256; byte-- > 0;) {
-        if (!present[byte]) continue;
-        if (present[chosen] && chosen > byte) above += sums[chosen];
+        if (counts[byte] == 0) continue;
+        if (chosen < 256) above += sums[chosen];
         chosen = byte;
         if (above + sums[byte] >= target) break;
       }
-      cut.order |= chosen << shift;
+      cut |= chosen << shift;
     }
     // All at the cut have one share.
-    std::int64_t at_cut = 0;
+    std::int64_t ties = 0;
     double share = 0;
-    std::int64_t ties = cut_.ties;
     for (std::int64_t i = 0; i < count_; ++i) {
-      if (OrderOf(logits_[i]) != cut.order || !IsKept(i, &ties)) continue;
+      if (orders_[i] != cut) continue;
       share = static_cast<double>(shares_[i]);
-      ++at_cut;
+      ++ties;
     }
     std::int64_t needed = 1;
-    while (needed < at_cut && above + share * static_cast<double>(needed) < target) {
-      const double missing = (target - above) / share - static_cast<double>(needed);
-      needed += missing > 1 && missing < static_cast<double>(at_cut)
-                    ? static_cast<std::int64_t>(missing)
-                    : 1;
-      if (needed > at_cut) needed = at_cut;
+    if (share > 0 && above + share < target) {
+      const double wanted = std::ceil((target - above) / share);
+      needed = wanted < static_cast<double>(ties) ? static_cast<std::int64_t>(wanted) : ties;
     }
-    cut.ties = needed;
-    cut_ = cut;
+    Keep(cut, needed);
   }
 
-  /// The token at `point`, from 0 to 1, of the kept shares in order of their indices.
+  /// The token at `point`, from 0 to 1, of the shares in the order of indices.
   std::int64_t At(double point) const {
     const double target = point * Total();
     double sum = 0;
     std::int64_t last = 0;
-    std::int64_t ties = cut_.ties;
     for (std::int64_t i = 0; i < count_; ++i) {
-      if (!IsKept(i, &ties) || shares_[i] == 0.0f) continue;
-      last = i;
+      if (shares_[i] == 0.0f) continue;
+      last = tokens_[i];
       sum += static_cast<double>(shares_[i]);
       if (sum > target) break;
     }
@@ -174,46 +176,49 @@ class SamplingRow {
   }
 
  private:
-  /// Whether token `i` is kept; asked in the order of indices, it counts down `ties`.
-  bool IsKept(std::int64_t i, std::int64_t* ties) const {
-    const std::uint32_t order = OrderOf(logits_[i]);
-    return order > cut_.order || (order == cut_.order && (*ties)-- > 0);
-  }
-
-  /// Calls `visitor(i, byte)` for tokens whose order agrees with `order` above byte `shift` / 8.
+  /// Calls `visitor(i, byte)` for those whose order agrees with `cut` above byte `shift` / 8.
   template <typename Visitor>
-  void ForEachAt(std::uint32_t order, int shift, Visitor visitor) const {
+  void ForEachAt(std::uint32_t cut, int shift, Visitor visitor) const {
     const std::uint32_t high = shift == 24 ? 0u : 0xffffffffu << (shift + 8);
     for (std::int64_t i = 0; i < count_; ++i) {
-      const std::uint32_t own = OrderOf(logits_[i]);
-      if ((own & high) == (order & high)) visitor(i, own >> shift & 0xffu);
+      if ((orders_[i] & high) == (cut & high)) visitor(i, orders_[i] >> shift & 0xffu);
     }
+  }
+
+  /// Keeps those above `cut`, and the first `ties` at it.
+  void Keep(std::uint32_t cut, std::int64_t ties) {
+    std::int64_t kept = 0;
+    for (std::int64_t i = 0; i < count_; ++i) {
+      if (orders_[i] < cut || (orders_[i] == cut && ties-- <= 0)) continue;
+      orders_[kept] = orders_[i];
+      shares_[kept] = shares_[i];
+      tokens_[kept] = tokens_[i];
+      ++kept;
+    }
+    count_ = kept;
   }
 
   double Total() const {
     double total = 0;
-    std::int64_t ties = cut_.ties;
-    for (std::int64_t i = 0; i < count_; ++i) {
-      if (IsKept(i, &ties)) total += static_cast<double>(shares_[i]);
-    }
+    for (std::int64_t i = 0; i < count_; ++i) total += static_cast<double>(shares_[i]);
     return total;
   }
 
-  const float* logits_;
+  std::uint32_t* orders_;
   float* shares_;
+  std::int32_t* tokens_;
   std::int64_t count_;
-  Cut cut_;
 };
 
 template <typename T>
 void SampleRow(const SamplingTask& task, std::int64_t row) {
   const std::int64_t count = task.logits.length;
-  auto* memory = static_cast<float*>(
-      Scratch(ScratchPurpose::kOwn, static_cast<std::size_t>(2 * count) * sizeof(float)));
+  auto* memory = static_cast<std::uint32_t*>(
+      Scratch(ScratchPurpose::kOwn, static_cast<std::size_t>(4 * count) * sizeof(std::uint32_t)));
   const T* logits = reinterpret_cast<const T*>(task.logits.data) + task.logits.Offset(row);
-  SamplingRow sampled(ReadFloats(logits, task.logits.inner_stride, count, memory + count), memory,
-                      count);
-  const bool valid = sampled.Start();
+  Candidates candidates(memory + count, count);
+  const bool valid = candidates.Take(
+      ReadFloats(logits, task.logits.inner_stride, count, reinterpret_cast<float*>(memory)));
   std::int64_t token = 0;
   if (valid) {
     const std::int64_t k =
@@ -221,9 +226,9 @@ void SampleRow(const SamplingTask& task, std::int64_t row) {
     const double p = task.top_p_rows == nullptr
                          ? task.top_p
                          : static_cast<double>(task.top_p_rows[row * task.top_p_stride]);
-    if (k > 0 && k < count) sampled.KeepGreatest(k);
-    if (p < 1) sampled.KeepNucleus(p);
-    token = sampled.At(Draw(task.seed, task.offset, static_cast<std::uint64_t>(row)));
+    if (k > 0) candidates.KeepGreatest(k);
+    if (p < 1) candidates.KeepNucleus(p);
+    token = candidates.At(Draw(task.seed, task.offset, static_cast<std::uint64_t>(row)));
   }
   task.samples[row * task.samples_stride] = static_cast<std::int32_t>(token);
   task.valid[row * task.valid_stride] = valid;
