@@ -1,7 +1,7 @@
 """Specification pages: Markdown whose programs say what the checker answers.
 
 A fenced block marked `linnet` is a case. Comments in it state the expectation: `// error: E2207`,
-`// warning: W1002`, one line per code; without any, the program is accepted. `// file: NAME` starts
+`// warning: W1002`, one line for each; without any, the program is accepted. `// file: NAME` starts
 another file of the case, a manifest included; the last source file is the one checked. A block
 marked `text` right after a case holds the diagnostics word for word.
 """
@@ -29,7 +29,7 @@ class Case:
     title: str
     line: int
     files: tuple[tuple[str, str], ...]
-    codes: frozenset[str]
+    codes: tuple[str, ...]
     text: str | None
 
 
@@ -53,7 +53,7 @@ def read_cases(page: str) -> list[Case]:
                 title[-1] if title else "",
                 page.count("\n", 0, fence.start()) + 1,
                 _files(program),
-                frozenset(m.group(2) for m in _EXPECTED.finditer(program)),
+                tuple(sorted(m.group(2) for m in _EXPECTED.finditer(program))),
                 None,
             )
         )
@@ -63,7 +63,7 @@ def read_cases(page: str) -> list[Case]:
 
 def _fields(
     case: Case,
-) -> tuple[str, int, tuple[tuple[str, str], ...], frozenset[str]]:
+) -> tuple[str, int, tuple[tuple[str, str], ...], tuple[str, ...]]:
     return case.title, case.line, case.files, case.codes
 
 
@@ -77,15 +77,14 @@ def _files(program: str) -> tuple[tuple[str, str], ...]:
 def run_case(case: Case) -> None:
     """Checks a case's program; SpecError if the answer differs from the page."""
     found = check_files(case.files)
-    errors = {d.code for d in found if d.severity == "error"}
-    answered = {d.code for d in found}
-    wanted = set(case.codes)
-    compared = answered if any(code.startswith("W") for code in wanted) else errors
+    warns = any(code.startswith("W") for code in case.codes)
+    compared = sorted(d.code for d in found if warns or d.severity == "error")
+    wanted = list(case.codes)
     text = "\n\n".join(render_text(d) for d in found)
     if compared != wanted:
         raise SpecError(
-            f"expected {', '.join(sorted(wanted)) or 'no errors'}, "
-            f"got {', '.join(sorted(compared)) or 'no errors'}\n{text}"
+            f"expected {', '.join(wanted) or 'no errors'}, "
+            f"got {', '.join(compared) or 'no errors'}\n{text}"
         )
     if case.text is not None and case.text != text:
         raise SpecError(f"expected the text\n{case.text}\n\ngot\n{text}")

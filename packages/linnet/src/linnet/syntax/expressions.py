@@ -234,6 +234,15 @@ class ExpressionParser(TypeParser):
 
     def compound(self) -> tree.Expr:
         """The primaries that hold others."""
+        if self.is_("for"):
+            self.report(
+                "E1101",
+                "expected an expression here, found the keyword `for`",
+                self.current.span,
+                "expected an expression",
+                "a loop is a value only by itself: name it with `let`",
+            )
+            return self.whole_value()
         token = self.current
         text = token.text
         if token.kind == "punctuation":
@@ -344,10 +353,16 @@ class ExpressionParser(TypeParser):
         return tree.MatchExpr(self.since(start), subject, tuple(arms))
 
     def reduction_follows(self) -> bool:
-        """Whether `sum` and its like open a reduction here rather than name something."""
+        """Whether `sum` and its like open a reduction here rather than name something.
+
+        A value of that name may be indexed, but not by bare names alone.
+        """
         after = self.ahead()
         if after.text == "[" and after.kind == "punctuation":
-            return True
+            count = 2
+            while self.ahead(count).kind == "name" or self.ahead(count).text in ("*", ","):
+                count += 1
+            return self.ahead(count).text == "]"
         return (
             after.text == "<"
             and self.ahead(2).kind == "name"
