@@ -158,7 +158,7 @@ def test_a_replayed_step_allocates_nothing(tmp_path: Path) -> None:
         check=True,
     )
     calls, seen, allocations = map(int, done.stdout.split())
-    assert calls == 8
+    assert calls == 7
     assert seen == 1  # the counter counts
     assert allocations == 0
 

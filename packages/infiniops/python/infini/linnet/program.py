@@ -127,11 +127,7 @@ class Program:
         stream = None if recorder is None else recorder.stream
         for launch, function in zip(self.launches, self._functions, strict=True):
             tensors = {name: run.tensor(viewed) for name, viewed in launch.tensors.items()}
-            made = tuple(run.tensor(viewed) for viewed in launch.outputs.values())
-            if len(made) == 1:
-                tensors["out"] = made[0]
-            else:
-                tensors["out"] = made  # type: ignore[assignment] # operators with several outputs
+            tensors.update((name, run.tensor(one)) for name, one in launch.outputs.items())
             function(**tensors, **launch.attributes, stream=stream)
         if recorder is not None:
             recorder.keep(run.kept)

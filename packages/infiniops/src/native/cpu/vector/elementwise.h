@@ -20,6 +20,17 @@ namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 /// Elements per thread from which a loop is worth splitting.
 inline constexpr std::int64_t kElementGrain = 32768;
 
+/// The addresses of element `index` of `loop` in each operand.
+template <int kOperands>
+void Locate(const StridedLoop<kOperands>& loop, std::int64_t index, char* (&pointers)[kOperands]) {
+  for (int k = 0; k < kOperands; ++k) pointers[k] = loop.data[k];
+  for (int dim = 0; dim < loop.rank; ++dim) {
+    const std::int64_t at = index % loop.sizes[dim];
+    index /= loop.sizes[dim];
+    for (int k = 0; k < kOperands; ++k) pointers[k] += at * loop.strides[dim][k];
+  }
+}
+
 /// Calls `row(pointers, strides, count)` for the innermost runs of `loop`,
 /// possibly on several threads; a run may be split anywhere.
 template <int kOperands, typename Row>

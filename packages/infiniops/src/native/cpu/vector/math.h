@@ -186,7 +186,8 @@ inline Floats Tanh(Floats x) {
   p = MultiplyAdd(p, square, Broadcast(-0x1.555552p-2f));
   const Floats near = MultiplyAdd(p * square, x, x);
   const Floats far = WithSign(1.0f - 2.0f / (Exp(size + size) + 1.0f), x);
-  return size > Broadcast(0.65f) ? far : near;
+  // The sum above loses the sign of zero.
+  return size > Broadcast(0.65f) ? far : WithSign(Abs(near), x);
 }
 inline double Tanh(double x) { return __builtin_tanh(x); }
 
@@ -358,7 +359,9 @@ Floats FloorDivideFloats(Floats a, Floats b) {
                                FloorDivideHalf<kQuotient>(WidenHalf(a, 1), WidenHalf(b, 1)));
   const Floats ratio = a / b;
   result = result == Floats{} ? WithSign(Floats{}, kQuotient ? ratio : a) : result;
-  const Ints special = ~(Abs(ratio) < Broadcast(0x1p26f));  // also infinite and undefined ones
+  // Large, infinite and undefined quotients, and those that an infinite divisor makes zero.
+  const Ints special =
+      ~((Abs(ratio) < Broadcast(0x1p26f)) & (Abs(b) < Broadcast(__builtin_inff())));
   if (__builtin_expect(Any(special), 0)) {
     for (int i = 0; i < kLanes; ++i) {
       if (special[i] == 0) continue;

@@ -1,0 +1,96 @@
+// gather for the CPU: see src/base/gather.yaml.
+#ifndef INFINI_OPS_NATIVE_CPU_OPS_GATHER_H_
+#define INFINI_OPS_NATIVE_CPU_OPS_GATHER_H_
+
+#include "native/cpu/indices.h"
+
+namespace infini::ops::cpu {
+
+struct GatherTask {
+  StridedLoop<3> loop;  // output, indices, input at number 0
+  Indices indices;
+  std::int64_t step;    // bytes from one number to the next
+  std::int64_t length;  // numbers that there are
+  std::int64_t size;    // of an element in bytes
+};
+INFINI_OPS_CPU_KERNEL(GatherTask);
+
+}  // namespace infini::ops::cpu
+
+#ifdef INFINI_OPS_CPU_ISA
+
+#include "native/cpu/vector/pointwise.h"
+
+namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
+
+void Run(const GatherTask& task) {
+  CheckIndices("gather", "index", task.indices, 0, task.length - 1, "the size of the dimension");
+  ForEachRun(
+      task.loop, [&task](char* const* pointers, const std::int64_t* strides, std::int64_t count) {
+        const auto copy = [&]<typename Word>(Type<Word>) {
+          for (std::int64_t i = 0; i < count; ++i) {
+            const char* at = pointers[1] + i * strides[1];
+            std::int64_t number;
+            if (task.indices.wide) {
+              std::memcpy(&number, at, sizeof(number));
+            } else {
+              std::int32_t narrow;
+              std::memcpy(&narrow, at, sizeof(narrow));
+              number = narrow;
+            }
+            Word word;
+            std::memcpy(&word, pointers[2] + i * strides[2] + number * task.step, sizeof(word));
+            std::memcpy(pointers[0] + i * strides[0], &word, sizeof(word));
+          }
+        };
+        switch (task.size) {
+          case 1:
+            return copy(Type<std::uint8_t>());
+          case 2:
+            return copy(Type<std::uint16_t>());
+          case 4:
+            return copy(Type<std::uint32_t>());
+          case 8:
+            return copy(Type<std::uint64_t>());
+          default:
+            return copy(Type<TwoWords>());
+        }
+      });
+}
+
+}  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
+
+#else
+
+#include "core/check.h"
+#include "infini/ops/base/gather.h"
+#include "native/cpu/view.h"
+
+namespace infini::ops {
+
+template <>
+struct Operator<Gather, Device::Type::kCpu, 0> {
+  static constexpr char kName[] = "native";
+
+  static void Call(const Context& context, const TensorView& input, const TensorView& index,
+                   std::int64_t dim, const TensorView& out) {
+    const int along = internal::WrapDim(dim, input.rank());
+    cpu::CheckInside(Gather::kOperator, {"index", &index}, {"input", &input}, along);
+    if (out.numel() == 0) return;
+    const auto size = static_cast<std::int64_t>(rt::DataTypeSize(input.dtype()));
+    const bool scalar = input.rank() == 0;
+    const cpu::GatherTask task = {.loop = cpu::MakeLoop(Gather::kOperator, out, index,
+                                                        cpu::Repeated(input, along, index.shape())),
+                                  .indices = cpu::MakeIndices(Gather::kOperator, index),
+                                  .step = scalar ? 0 : input.stride(along) * size,
+                                  .length = scalar ? 1 : input.size(along),
+                                  .size = size};
+    cpu::Launch(context, task);
+  }
+};
+
+}  // namespace infini::ops
+
+#endif  // INFINI_OPS_CPU_ISA
+
+#endif  // INFINI_OPS_NATIVE_CPU_OPS_GATHER_H_

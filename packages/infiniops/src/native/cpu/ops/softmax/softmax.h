@@ -1,0 +1,29 @@
+// softmax for the CPU: see src/base/softmax.yaml.
+#ifndef INFINI_OPS_NATIVE_CPU_OPS_SOFTMAX_H_
+#define INFINI_OPS_NATIVE_CPU_OPS_SOFTMAX_H_
+
+#include "native/cpu/shared/softmax.h"
+
+#ifndef INFINI_OPS_CPU_ISA
+
+#include "core/check.h"
+#include "infini/ops/base/softmax.h"
+
+namespace infini::ops {
+
+template <>
+struct Operator<Softmax, Device::Type::kCpu, 0> {
+  static constexpr char kName[] = "native";
+
+  static void Call(const Context& context, const TensorView& input, std::int64_t dim,
+                   const TensorView& out) {
+    cpu::LaunchSoftmax(Softmax::kOperator, context, input, internal::WrapDim(dim, input.rank()),
+                       false, false, out);
+  }
+};
+
+}  // namespace infini::ops
+
+#endif  // INFINI_OPS_CPU_ISA
+
+#endif  // INFINI_OPS_NATIVE_CPU_OPS_SOFTMAX_H_

@@ -1,0 +1,27 @@
+// sum for the CPU: see src/base/sum.yaml.
+#ifndef INFINI_OPS_NATIVE_CPU_OPS_SUM_H_
+#define INFINI_OPS_NATIVE_CPU_OPS_SUM_H_
+
+#include "native/cpu/shared/reduce.h"
+
+#ifndef INFINI_OPS_CPU_ISA
+
+#include "infini/ops/base/sum.h"
+
+namespace infini::ops {
+
+template <>
+struct Operator<Sum, Device::Type::kCpu, 0> {
+  static constexpr char kName[] = "native";
+
+  static void Call(const Context& context, const TensorView& input,
+                   std::span<const std::int64_t> dim, bool, const TensorView& out) {
+    cpu::LaunchReduce(Sum::kOperator, context, cpu::Reduction::kSum, input, dim, {&out, nullptr});
+  }
+};
+
+}  // namespace infini::ops
+
+#endif  // INFINI_OPS_CPU_ISA
+
+#endif  // INFINI_OPS_NATIVE_CPU_OPS_SUM_H_

@@ -1,0 +1,159 @@
+// Normalisation of rows: the task that rms_norm, layer_norm and their sums with a residual fill.
+#ifndef INFINI_OPS_NATIVE_CPU_SHARED_NORMALIZE_H_
+#define INFINI_OPS_NATIVE_CPU_SHARED_NORMALIZE_H_
+
+#include "native/cpu/kernel.h"
+#include "native/cpu/strided_loop.h"
+
+#ifndef INFINI_OPS_CPU_ISA
+#include <optional>
+#endif
+
+namespace infini::ops::cpu {
+
+/// A factor or summand of each column.
+struct Columns {
+  const char* data;  // null: none
+  std::int64_t stride;
+};
+
+struct NormalizeTask {
+  Rows input;
+  Rows other;  // its data is null: nothing is added
+  Rows sum;    // of input and other, rounded; where there is one
+  Rows out;
+  Columns weight;
+  Columns bias;
+  bool centered;  // the mean is subtracted
+  double eps;
+  rt::DataType dtype;
+};
+INFINI_OPS_CPU_KERNEL(NormalizeTask);
+
+#ifndef INFINI_OPS_CPU_ISA
+
+/// The tensors of a normalisation; the pointers may be null.
+struct NormalizeViews {
+  const TensorView& input;
+  const TensorView* other;
+  const TensorView* sum;  // given with `other`
+  const TensorView& out;
+};
+
+/// Queues out = (x - mean) / sqrt(variance + eps) * weight + bias for each row x of the input, or
+/// of its rounded sum with `other`. Without `centered` the mean counts as 0.
+void LaunchNormalize(const char* op, const Context& context, const NormalizeViews& views,
+                     const std::optional<TensorView>& weight, const std::optional<TensorView>& bias,
+                     bool centered, double eps);
+
+#endif  // INFINI_OPS_CPU_ISA
+
+}  // namespace infini::ops::cpu
+
+#ifdef INFINI_OPS_CPU_ISA
+
+#include "native/cpu/vector/rows.h"
+
+namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
+
+/// Writes the rounded sum of a row of two inputs.
+template <typename T>
+void AddRow(const NormalizeTask& task, std::int64_t row) {
+  using Real = Accumulator<T>;
+  const T* a = RowAt<const T>(task.input, row);
+  const T* b = RowAt<const T>(task.other, row);
+  T* sum = RowAt<T>(task.sum, row);
+  alignas(64) Real left[kRowBlock];
+  alignas(64) Real right[kRowBlock];
+  for (std::int64_t begin = 0; begin < task.input.length; begin += kRowBlock) {
+    const std::int64_t rest = task.input.length - begin;
+    const std::int64_t count = rest < kRowBlock ? rest : kRowBlock;
+    const std::int64_t a_stride = task.input.inner_stride;
+    const std::int64_t b_stride = task.other.inner_stride;
+    const Real* x = ReadBlock(a + begin * a_stride, a_stride, count, left);
+    const Real* y = ReadBlock(b + begin * b_stride, b_stride, count, right);
+    const std::int64_t stride = task.sum.inner_stride;
+    Real* result = ResultBlock(sum + begin * stride, stride, left);
+    INFINI_OPS_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) result[i] = x[i] + y[i];
+    WriteBlock(result, count, sum + begin * stride, stride);
+  }
+}
+
+template <typename T>
+void NormalizeRow(const NormalizeTask& task, std::int64_t row) {
+  using Real = Accumulator<T>;
+  if (task.other.data != nullptr) AddRow<T>(task, row);
+  const Rows& rows = task.other.data != nullptr ? task.sum : task.input;
+  const std::int64_t length = rows.length;
+  const std::int64_t in_stride = rows.inner_stride;
+  const std::int64_t out_stride = task.out.inner_stride;
+  const T* input = RowAt<const T>(rows, row);
+  T* out = RowAt<T>(task.out, row);
+  alignas(64) Real buffer[kRowBlock];
+  alignas(64) Real factors[kRowBlock];
+  const auto each_block = [&](auto block) {
+    for (std::int64_t begin = 0; begin < length; begin += kRowBlock) {
+      const std::int64_t count = length - begin < kRowBlock ? length - begin : kRowBlock;
+      block(begin, ReadBlock(input + begin * in_stride, in_stride, count, buffer), count);
+    }
+  };
+
+  Real mean = 0;
+  if (task.centered) {
+    double total = 0;
+    each_block([&](std::int64_t, const Real* values, std::int64_t count) {
+      total += SumOf(values, count);
+    });
+    mean = static_cast<Real>(total / static_cast<double>(length));
+  }
+  double squares = 0;
+  each_block([&](std::int64_t, const Real* values, std::int64_t count) {
+    squares += SumOfTerms(
+        values, count,
+        [mean](auto value) {
+          const auto distance = value - mean;
+          return distance * distance;
+        },
+        mean);
+  });
+  const double variance = squares / static_cast<double>(length);
+  const auto scale = static_cast<Real>(1 / __builtin_sqrt(variance + task.eps));
+
+  each_block([&](std::int64_t begin, const Real* values, std::int64_t count) {
+    Real* results = ResultBlock(out + begin * out_stride, out_stride, buffer);
+    const auto column = [&](const Columns& columns) {
+      return ReadBlock(reinterpret_cast<const T*>(columns.data) + begin * columns.stride,
+                       columns.stride, count, factors);
+    };
+    if (task.weight.data == nullptr) {
+      INFINI_OPS_INDEPENDENT
+      for (std::int64_t i = 0; i < count; ++i) results[i] = (values[i] - mean) * scale;
+    } else {
+      const Real* factor = column(task.weight);
+      INFINI_OPS_INDEPENDENT
+      for (std::int64_t i = 0; i < count; ++i) {
+        results[i] = (values[i] - mean) * scale * factor[i];
+      }
+    }
+    if (task.bias.data != nullptr) {
+      const Real* summand = column(task.bias);
+      INFINI_OPS_INDEPENDENT
+      for (std::int64_t i = 0; i < count; ++i) results[i] += summand[i];
+    }
+    WriteBlock(results, count, out + begin * out_stride, out_stride);
+  });
+}
+
+void Run(const NormalizeTask& task) {
+  VisitFloating(task.dtype, [&]<typename T>(Type<T>) {
+    ForEachRow(task.input.count, task.input.length,
+               [&task](std::int64_t row) { NormalizeRow<T>(task, row); });
+  });
+}
+
+}  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
+
+#endif  // INFINI_OPS_CPU_ISA
+
+#endif  // INFINI_OPS_NATIVE_CPU_SHARED_NORMALIZE_H_
