@@ -214,3 +214,22 @@ def test_positions_outside_are_errors_and_leave_the_cache(
         cache.run_entry(entry, given, compile=mode)
     assert message in str(caught.value)
     assert torch.equal(cache.tensor("kept"), before)
+
+
+def test_a_plan_and_a_captured_step_refuse_them_too() -> None:
+    from linnet.torch.planned import Captured
+
+    cache = model()
+    good = [V, torch.tensor([3, 7])]
+    plan = cache.plan_for("rows", good, backends=[], measure=False)
+    step = Captured(plan, cache.context_for(plan))
+    for _ in range(3):
+        step(good)
+    before = cache.tensor("kept").clone()
+    for wrong in (8, -1):
+        given = [V, torch.tensor([3, wrong])]
+        with pytest.raises(IndexError, match=rf"at`?: .*{wrong}"):
+            plan.run(given, cache.context_for(plan))
+        with pytest.raises(IndexError, match=rf"at`?: .*{wrong}"):
+            step(given)
+    assert torch.equal(cache.tensor("kept"), before)

@@ -70,5 +70,6 @@ def may_fail(graph: Graph, step: Step) -> bool:
     """Whether a step can fail for some values of its operands."""
     if step.kind == "element" or step.bodies:
         return True
-    integer = bool(step.operands) and graph.values[step.operands[0]].dtype[0] in "iu"
-    return step.kind in ("div", "rem") and integer
+    if step.kind not in ("div", "rem") or graph.values[step.operands[0]].dtype[0] not in "iu":
+        return False
+    return graph.literal(step.operands[1]) in (None, 0)

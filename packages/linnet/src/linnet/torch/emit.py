@@ -14,10 +14,10 @@ from linnet.graph import Body, Call, Graph, SourceSpan, Step
 from linnet.graph.model import Tree
 from linnet.torch.cache_writes import Bound, position_bounds
 from linnet.torch.expressions import (
-    TAKES_NUMBERS,
     dtype_name,
     expression,
     literal,
+    takes_number,
     tensor_literal,
 )
 from linnet.torch.library_calls import library_call
@@ -327,22 +327,11 @@ class _Emitter:
             return self.control(step)
 
         def named(number: int) -> str:
-            if not numbers or not self.takes_number(step, number):
+            if not numbers or not takes_number(self.graph, step, number):
                 return self.tensor(number)
             return self.number(number)
 
         return [f"{self.name(step.results[0])} = {expression(self.graph, step, named)}"]
-
-    def takes_number(self, step: Step, number: int) -> bool:
-        """Whether the step's spelling works with a Python number in place of this operand."""
-        if step.kind not in TAKES_NUMBERS:
-            return False
-        dtype = self.graph.values[number].dtype
-        others = [n for n in step.operands if self.graph.literal(n) is None]
-        if not others or dtype in ("u16", "u32", "u64"):
-            return False
-        spelled_as_call = step.kind == "rem" or (step.kind == "div" and dtype[0] in "iu")
-        return not spelled_as_call or number == step.operands[1] != step.operands[0]
 
     def control(self, step: Step) -> list[str]:
         results = [self.name(n) for n in step.results]

@@ -46,6 +46,8 @@ _CALLS = {
 }
 #: Kinds whose spelling takes a Python number for an operand, if another operand is a tensor.
 TAKES_NUMBERS = frozenset((*_INFIX, "div", "rem", "compare"))
+#: Divisors of integers that PyTorch does not divide by, or not safely; None stands for a tensor.
+_SPECIAL_DIVISORS = (None, 0, -1)
 
 
 def literal(value: bool | int | float, dtype: str) -> str:
@@ -86,10 +88,10 @@ def expression(graph: Graph, step: Step, names: Names) -> str:
         return _infix(step.attributes["comparison"], operands)
     if kind in _INFIX:
         return _infix(kind, operands)
-    if kind == "div":
-        if dtypes[0] in FLOATS:
-            return f"{operands[0]} / {operands[1]}"
-        return f'torch.div({operands[0]}, {operands[1]}, rounding_mode="trunc")'
+    if kind == "div" and dtypes[0] in FLOATS:
+        return f"{operands[0]} / {operands[1]}"
+    if kind in ("div", "rem") and dtypes[0] not in FLOATS:
+        return _integer_division(graph, step, operands)
     if kind in _CALLS:
         return f"{_CALLS[kind]}({', '.join(operands)})"
     if kind == "neg":
@@ -97,6 +99,31 @@ def expression(graph: Graph, step: Step, names: Names) -> str:
     if kind == "select":
         return f"torch.where({', '.join(operands)})"
     return _movement(graph, step, operands)
+
+
+def takes_number(graph: Graph, step: Step, number: int) -> bool:
+    """Whether a step's spelling works with a Python number in place of this operand."""
+    dtype = graph.values[number].dtype
+    if step.kind not in TAKES_NUMBERS or dtype in WIDE_UNSIGNED:
+        return False
+    if all(graph.literal(n) is not None for n in step.operands):
+        return False
+    divides = step.kind == "rem" or (step.kind == "div" and dtype not in FLOATS)
+    if not divides:
+        return True
+    if dtype not in FLOATS and graph.literal(step.operands[1]) in _SPECIAL_DIVISORS:
+        return False
+    return number == step.operands[1] != step.operands[0]
+
+
+def _integer_division(graph: Graph, step: Step, operands: Sequence[str]) -> str:
+    divisor = graph.literal(step.operands[1])
+    if divisor in _SPECIAL_DIVISORS:
+        function = {"div": "divide", "rem": "remainder"}[step.kind]
+        return f"operations.{function}({operands[0]}, {operands[1]})"
+    if step.kind == "rem":
+        return f"torch.fmod({operands[0]}, {operands[1]})"
+    return f'torch.div({operands[0]}, {operands[1]}, rounding_mode="trunc")'
 
 
 def _infix(kind: str, operands: Sequence[str]) -> str:

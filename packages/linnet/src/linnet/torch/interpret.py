@@ -266,7 +266,11 @@ _COMPARISONS: dict[str, Callable[..., Tensor]] = {
 
 
 def _divide(a: Tensor, b: Tensor) -> Tensor:
-    return torch.div(a, b, rounding_mode=None if a.is_floating_point() else "trunc")
+    return a / b if a.is_floating_point() else operations.divide(a, b)
+
+
+def _remainder(a: Tensor, b: Tensor) -> Tensor:
+    return torch.fmod(a, b) if a.is_floating_point() else operations.remainder(a, b)
 
 
 _ARITHMETIC: dict[str, Callable[..., Tensor]] = {
@@ -274,7 +278,7 @@ _ARITHMETIC: dict[str, Callable[..., Tensor]] = {
     "sub": torch.sub,
     "mul": torch.mul,
     "div": _divide,
-    "rem": torch.fmod,
+    "rem": _remainder,
     "min": torch.minimum,
     "max": torch.maximum,
     "and": torch.bitwise_and,

@@ -21,8 +21,8 @@ _unchecked: ContextVar[bool] = ContextVar("_unchecked", default=False)
 
 @contextmanager
 def unchecked_positions() -> Iterator[None]:
-    """Inside, no position is read to check it: work that a device only records has none. Whoever
-    runs the work checks them.
+    """Inside, no position or divisor is read to check it: work that a device only records has none.
+    Whoever runs the work checks them.
     """
     token = _unchecked.set(True)
     try:
@@ -119,6 +119,33 @@ class _Replaced(torch.autograd.Function):
         return (None, None, *gradients)
 
 
+def divide(a: Tensor, b: Tensor) -> Tensor:
+    """Integer division toward zero, wrapping for the least integer by -1, where PyTorch ends the
+    process. ZeroDivisionError if an element of `b` is 0.
+    """
+    if a.dtype == torch.uint8:
+        return torch.div(a, _divisor(b), rounding_mode="trunc")
+    negative = b == -1
+    safe = torch.where(negative, torch.ones_like(b), _divisor(b))
+    return torch.where(negative, -a, torch.div(a, safe, rounding_mode="trunc"))
+
+
+def remainder(a: Tensor, b: Tensor) -> Tensor:
+    """What `divide` leaves; it has the sign of `a`. ZeroDivisionError as there."""
+    if a.dtype == torch.uint8:
+        return torch.fmod(a, _divisor(b))
+    negative = b == -1
+    safe = torch.where(negative, torch.ones_like(b), _divisor(b))
+    return torch.where(negative, torch.zeros_like(a), torch.fmod(a, safe))
+
+
+def _divisor(b: Tensor) -> Tensor:
+    # Compiled code would not ask, and end the process.
+    if not _unchecked.get() and bool((b == 0).any()):
+        raise ZeroDivisionError("integer division by zero")
+    return b
+
+
 def product(source: Tensor, axes: Sequence[int]) -> Tensor:
     """The product over `axes`, in the dtype of `source`."""
     others = [axis for axis in range(source.dim()) if axis not in axes]
@@ -210,8 +237,8 @@ _SIGNED: dict[str, Callable[..., Tensor]] = {
     "add": torch.add,
     "sub": torch.sub,
     "mul": torch.mul,
-    "div": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
-    "rem": torch.fmod,
+    "div": divide,
+    "rem": remainder,
     "min": torch.minimum,
     "max": torch.maximum,
     "shl": torch.bitwise_left_shift,

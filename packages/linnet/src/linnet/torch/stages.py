@@ -120,18 +120,26 @@ def _checks(graph: Graph, portion: Portion) -> tuple[tuple[Bound, ...], dict[int
     own = set(portion.steps)
     first: dict[Bound, None] = {}
     later: dict[int, list[Bound]] = {}
+    seen: set[Bound] = set()
     for call in graph.calls:
-        if call.start not in own or call.stop - 1 not in own:
+        if call.stop - 1 not in own:
             continue
+        known = call.start if call.start in own else call.stop - 1
         for bound in position_bounds(graph, call):
             literal = graph.literal(bound.value)
             if literal is not None and 0 <= literal <= bound.greatest:
                 continue
             if literal is not None or bound.value in portion.inputs:
                 first[bound] = None
-            elif not any(bound in known for known in later.values()):
-                later.setdefault(call.start, []).append(bound)
+            elif _made_in(graph, own, bound.value) and bound not in seen:
+                seen.add(bound)
+                later.setdefault(known, []).append(bound)
     return tuple(first), later
+
+
+def _made_in(graph: Graph, own: set[int], number: int) -> bool:
+    step = graph.producers.get(number)
+    return step is not None and step.index in own
 
 
 def _without_repeats(
