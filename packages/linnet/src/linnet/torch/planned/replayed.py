@@ -30,10 +30,11 @@ class ReplayedStep:
         self._inputs = [fixed.get(item.value) for item in graph.inputs]
         self._parts = [entry for entry in self.recording.program if isinstance(entry, Part)]
         self._states = {s.path: context.parameters[s.path] for s in graph.states}
-        #: The results, where nothing but recorded parts makes them.
+        #: The results, where they all have fixed places.
         self._results: list[Tensor] | None = None
-        if len(self._parts) == len(self.recording.program) and set(graph.results) <= set(fixed):
+        if set(graph.results) <= set(fixed):
             self._results = [fixed[number] for number in graph.results]
+        self._whole = len(self._parts) == len(self.recording.program)
 
     def run(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The flat results for bound inputs, as tensors of the caller's own."""
@@ -42,7 +43,7 @@ class ReplayedStep:
         for fixed, tensor in zip(self._inputs, inputs, strict=True):
             if fixed is not None:
                 fixed.copy_(tensor)
-        if self._results is None:
+        if self._results is None or not self._whole:
             return self._run_between(inputs)
         with restored(self.recording.backed_up, self._states):
             for part in self._parts:
@@ -52,10 +53,9 @@ class ReplayedStep:
     def _run_between(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """Runs the parts, and what is not recorded between them."""
         engine, context, recording = self._plan.engine, self._context, self.recording
-        known = {
-            item.value: tensor for item, tensor in zip(self._plan.graph.inputs, inputs, strict=True)
-        }
-        known.update(recording.tensors)
+        known = dict(recording.tensors)
+        for item, tensor in zip(self._plan.graph.inputs, inputs, strict=True):
+            known.setdefault(item.value, tensor)
         written: dict[str, Tensor] = {}
         with restored(recording.backed_up, self._states):
             for entry in recording.program:
@@ -64,6 +64,8 @@ class ReplayedStep:
                 else:
                     engine.run_item(engine.items[entry], known, written, context)
                     self._to_fixed(engine.items[entry].outputs, known)
+        if self._results is not None and not written:
+            return [tensor.clone() for tensor in self._results]
         shared = [recording.arena.buffer, *self._plan.shared()]
         return commit(engine.results(known, context), written, self._states, shared)
 
