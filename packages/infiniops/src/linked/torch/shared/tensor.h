@@ -64,6 +64,13 @@ class Staged {
       : target_(std::move(target)),
         tensor_(target_.is_contiguous() ? target_ : at::empty(target_.sizes(), target_.options())) {
   }
+  /// The same for what is read before it is written.
+  static Staged Copied(at::Tensor target) {
+    Staged staged(std::move(target));
+    if (!staged.tensor_.is_same(staged.target_)) staged.tensor_.copy_(staged.target_);
+    return staged;
+  }
+
   at::Tensor& tensor() noexcept { return tensor_; }
   void CopyBack() {
     if (!tensor_.is_same(target_)) target_.copy_(tensor_);
