@@ -1,4 +1,6 @@
-"""Programs for tests: the library, the examples, and what the specification pages accept."""
+"""Programs for tests: the library, the examples, those of `tests/programs`, and what the
+specification pages accept.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from linnet.spec import read_cases
 HERE = Path(__file__).parents[1]
 LIBRARY = sorted((Path(linnet.__file__).parent / "library").rglob("*.linnet"))
 EXAMPLES = sorted((HERE.parent / "examples").glob("*.linnet"))
+WHOLE = sorted((HERE / "programs").glob("*.linnet"))
 
 
 def spec_programs() -> list[str]:
@@ -24,5 +27,5 @@ def spec_programs() -> list[str]:
 
 def all_programs() -> list[str]:
     """Every source there is."""
-    files = [path.read_text(encoding="utf-8") for path in (*LIBRARY, *EXAMPLES)]
+    files = [path.read_text(encoding="utf-8") for path in (*LIBRARY, *EXAMPLES, *WHOLE)]
     return [*files, *spec_programs()]
