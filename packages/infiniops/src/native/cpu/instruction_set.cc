@@ -63,7 +63,8 @@ bool IsUsable(InstructionSet set) noexcept {
              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vl");
     case InstructionSet::kAvx512Bf16:
-      return IsUsable(InstructionSet::kAvx512) && __builtin_cpu_supports("avx512bf16");
+      return IsUsable(InstructionSet::kAvx512) && __builtin_cpu_supports("avx512bf16") &&
+             __builtin_cpu_supports("avx512vnni");
 #elif defined(__aarch64__)
     case InstructionSet::kNeon:
       return true;  // part of the architecture

@@ -43,7 +43,7 @@ namespace infini::ops::cpu {
 
 /// Returns scratch memory of the calling thread: at least `bytes`, aligned to
 /// 64, kept until the next call with the same `purpose` asks for more.
-enum class ScratchPurpose { kShared, kOwn };
+enum class ScratchPurpose { kShared, kPacked, kOwn };
 void* Scratch(ScratchPurpose purpose, std::size_t bytes);
 
 }  // namespace infini::ops::cpu

@@ -21,7 +21,7 @@ struct Block {
 }  // namespace
 
 void* Scratch(ScratchPurpose purpose, std::size_t bytes) {
-  thread_local Block blocks[2];
+  thread_local Block blocks[3];  // one for each purpose
   Block& block = blocks[static_cast<int>(purpose)];
   if (block.bytes < bytes) {
     const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;

@@ -1,4 +1,4 @@
-// Parallel loops over blocks of different cost.
+// How matrix products are cut into blocks, and the parallel loops over them.
 #ifndef INFINI_OPS_NATIVE_CPU_VECTOR_BLOCKS_H_
 #define INFINI_OPS_NATIVE_CPU_VECTOR_BLOCKS_H_
 
@@ -6,7 +6,34 @@
 
 #include <cstdint>
 
+#include "native/cpu/vector/matrix.h"
+
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
+
+constexpr std::int64_t Least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+constexpr std::int64_t DivideUp(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t RoundUp(std::int64_t a, std::int64_t b) { return DivideUp(a, b) * b; }
+
+/// Multiply-adds that are worth a second thread.
+inline constexpr std::int64_t kMatrixGrain = 128 * 1024;
+/// Up to so many rows, the weight is streamed from memory once and nothing of it is copied.
+inline constexpr std::int64_t kFewRows = 16;
+/// Bytes of the weight that a thread streams at a time, and least and most columns of it.
+inline constexpr std::int64_t kStreamBytes = 512 * 1024;
+inline constexpr std::int64_t kLeastStreamColumns = 32;
+inline constexpr std::int64_t kStreamColumns = 256;
+/// Most rows and columns of a block of outputs. Its packed rows, chunk by chunk, stay in the
+/// second-level cache.
+inline constexpr std::int64_t kBlockRows = 32 * kMaxTileRows;
+inline constexpr std::int64_t kBlockColumns = 256;
+
+/// A range of outputs.
+struct OutputBlock {
+  std::int64_t row;
+  std::int64_t rows;
+  std::int64_t column;
+  std::int64_t columns;
+};
 
 /// Calls `function(i)` once for each i in [0, `count`), on as many threads as there are blocks. A
 /// thread that is done takes the next block, so one that the system holds up does not hold up the
@@ -21,6 +48,61 @@ void ForEachBlock(std::int64_t count, Function function) {
       if (index >= count) return;
       function(index);
     }
+  });
+}
+
+/// Calls `function(i)` for each block, on the calling thread where all of it is little work.
+template <typename Function>
+void ForEachBlock(std::int64_t count, std::int64_t multiply_adds, Function function) {
+  if (multiply_adds > kMatrixGrain) return ForEachBlock(count, function);
+  for (std::int64_t index = 0; index < count; ++index) function(index);
+}
+
+/// Cuts the rows of a weight into ranges that threads stream, each `bytes` long, and calls
+/// `function(block)` for each.
+template <typename Function>
+void ForEachStream(std::int64_t rows, std::int64_t columns, std::int64_t depth, std::int64_t bytes,
+                   Function function) {
+  const std::int64_t fitting = Least(kStreamBytes / (bytes + 1), kStreamColumns);
+  const std::int64_t most = fitting > kLeastStreamColumns ? fitting : kLeastStreamColumns;
+  // Some blocks for each thread, where there are enough columns.
+  const std::int64_t size = RoundUp(Least(most, DivideUp(columns, 16)), kMaxTileColumns);
+  ForEachBlock(DivideUp(columns, size), rows * columns * depth, [&](std::int64_t index) {
+    const std::int64_t column = index * size;
+    function(OutputBlock{0, rows, column, Least(size, columns - column)});
+  });
+}
+
+/// The size of blocks, at most `most` and a multiple of `unit`, that cut `size` evenly.
+constexpr std::int64_t EvenBlock(std::int64_t size, std::int64_t most, std::int64_t unit) {
+  return RoundUp(DivideUp(size, DivideUp(size, most)), unit);
+}
+
+/// Cuts the outputs of each item of a batch into blocks and calls `function(item, block)` for each.
+template <typename Function>
+void ForEachOutputBlock(std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                        std::int64_t depth, Function function) {
+  std::int64_t block_rows = EvenBlock(rows, kBlockRows, kMaxTileRows);
+  std::int64_t block_columns = EvenBlock(columns, kBlockColumns, kMaxTileColumns);
+  // Enough blocks to occupy some threads, as far as a block stays worth its packing.
+  while (DivideUp(rows, block_rows) * DivideUp(columns, block_columns) * batch < 16) {
+    if (block_columns > 64) {
+      block_columns = EvenBlock(columns, block_columns / 2, kMaxTileColumns);
+    } else if (block_rows > 8 * kMaxTileRows) {
+      block_rows = EvenBlock(rows, block_rows / 2, kMaxTileRows);
+    } else {
+      break;
+    }
+  }
+  const std::int64_t row_blocks = DivideUp(rows, block_rows);
+  const std::int64_t blocks = row_blocks * DivideUp(columns, block_columns);
+  const std::int64_t work = rows * columns * (depth + 8) * batch;
+  ForEachBlock(blocks * batch, work, [&](std::int64_t index) {
+    const std::int64_t place = index % blocks;
+    const std::int64_t row = place % row_blocks * block_rows;
+    const std::int64_t column = place / row_blocks * block_columns;
+    function(index / blocks, OutputBlock{row, Least(block_rows, rows - row), column,
+                                         Least(block_columns, columns - column)});
   });
 }
 

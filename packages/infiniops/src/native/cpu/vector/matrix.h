@@ -105,7 +105,12 @@ template <typename T>
 typename Arithmetic<T>::Vector ReadPart(const T* values, std::int64_t count) {
 #if defined(__AVX512F__)
   using Vector = typename Arithmetic<T>::Vector;
-  if constexpr (sizeof(T) == 2) {
+  if constexpr (sizeof(T) == 1) {
+    T step[16];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(step),
+                     _mm_maskz_loadu_epi8(static_cast<__mmask16>((1u << count) - 1), values));
+    return Arithmetic<T>::Read(step);
+  } else if constexpr (sizeof(T) == 2) {
     const __m512i bits = _mm512_maskz_loadu_epi16((1u << count) - 1, values);
     T step[32];
     _mm512_storeu_si512(step, bits);
@@ -179,6 +184,20 @@ void RunTile(std::int64_t rows, const OperandOf<T>* x, const TileWeight<T>& weig
     Tile<T, kRows, kColumns, kStreams>(x, weight, depth, sums, sums_stride);
   } else if constexpr (kRows > 1) {
     RunTile<T, kColumns, kStreams, kRows - 1>(rows, x, weight, depth, sums, sums_stride);
+  }
+}
+
+/// Adds to `sums` the products of `rows` packed rows, strip after strip, with `kColumns` rows of
+/// the weight over one chunk.
+template <typename T, int kColumns, bool kStreams>
+void AddColumns(const OperandOf<T>* x, std::int64_t rows, const TileWeight<T>& weight,
+                std::int64_t depth, SumOf<T>* sums, std::int64_t sums_stride) {
+  constexpr std::int64_t kStrip = kColumns == 8 ? kMaxWideTileRows : kMaxTileRows;
+  const std::int64_t padded = WholeSteps<T>(depth);
+  for (std::int64_t strip = 0; strip < rows; strip += kStrip) {
+    const std::int64_t count = rows - strip < kStrip ? rows - strip : kStrip;
+    RunTile<T, kColumns, kStreams>(count, x + strip * padded, weight, depth,
+                                   sums + strip * sums_stride, sums_stride);
   }
 }
 

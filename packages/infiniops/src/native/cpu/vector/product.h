@@ -9,33 +9,9 @@
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
-/// Multiply-adds that are worth a second thread.
-inline constexpr std::int64_t kMatrixGrain = 128 * 1024;
-/// Up to so many rows, the weight is streamed from memory once and nothing of it is copied.
-inline constexpr std::int64_t kFewRows = 16;
-/// Bytes of the weight that a thread streams at a time, and least and most columns of it.
-inline constexpr std::int64_t kStreamBytes = 512 * 1024;
-inline constexpr std::int64_t kLeastStreamColumns = 32;
-inline constexpr std::int64_t kStreamColumns = 256;
-/// Most rows and columns of a block of outputs. Its packed rows, chunk by chunk, stay in the
-/// second-level cache.
-inline constexpr std::int64_t kBlockRows = 32 * kMaxTileRows;
-inline constexpr std::int64_t kBlockColumns = 256;
 /// Rows that are transposed at a time: whole tiles and whole squares.
 inline constexpr std::int64_t kTransposeRows = 24;
 static_assert(kTransposeRows % kMaxTileRows == 0);
-
-constexpr std::int64_t Least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-constexpr std::int64_t DivideUp(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-constexpr std::int64_t RoundUp(std::int64_t a, std::int64_t b) { return DivideUp(a, b) * b; }
-
-/// A range of outputs.
-struct OutputBlock {
-  std::int64_t row;
-  std::int64_t rows;
-  std::int64_t column;
-  std::int64_t columns;
-};
 
 /// Where one item of the batch begins, in elements.
 struct BatchOffsets {
@@ -102,18 +78,6 @@ class Product {
     }
   }
 
-  /// Adds to `sums` the products of packed rows with one chunk of the rows of `weight`.
-  template <int kColumns, bool kStreams>
-  void AddColumns(const Operand* x, std::int64_t rows, const TileWeight<T>& weight,
-                  std::int64_t depth, Sum* sums, std::int64_t sums_stride) const {
-    constexpr std::int64_t kStrip = kColumns == 8 ? kMaxWideTileRows : kMaxTileRows;
-    const std::int64_t padded = WholeSteps<T>(depth);
-    for (std::int64_t strip = 0; strip < rows; strip += kStrip) {
-      RunTile<T, kColumns, kStreams>(Least(kStrip, rows - strip), x + strip * padded, weight, depth,
-                                     sums + strip * sums_stride, sums_stride);
-    }
-  }
-
   // Few rows: every thread streams its own rows of the weight, all of the inner dimension.
 
   void RunFewRows() const {
@@ -127,26 +91,14 @@ class Product {
     for (std::int64_t k = 0; k < task_.depth; k += kChunk<T>) {
       PackX(X({}), 0, rows, k, Least(kChunk<T>, task_.depth - k), temporary, packed + k * rows);
     }
-    const std::int64_t bytes = (task_.depth + 1) * static_cast<std::int64_t>(sizeof(T));
-    const std::int64_t fitting = Least(kStreamBytes / bytes, kStreamColumns);
-    const std::int64_t most = fitting > kLeastStreamColumns ? fitting : kLeastStreamColumns;
-    // Some blocks for each thread, where there are enough columns.
-    const std::int64_t columns = RoundUp(Least(most, DivideUp(task_.columns, 16)), kMaxTileColumns);
-    const std::int64_t blocks = DivideUp(task_.columns, columns);
-    const auto run = [&](std::int64_t index) {
-      const std::int64_t column = index * columns;
-      const OutputBlock block = {0, rows, column, Least(columns, task_.columns - column)};
+    const std::int64_t bytes = task_.depth * static_cast<std::int64_t>(sizeof(T));
+    ForEachStream(rows, task_.columns, task_.depth, bytes, [&](const OutputBlock& block) {
       if (rows <= kMaxWideTileRows) {
         StreamBlock<8>(packed, block);
       } else {
         StreamBlock<4>(packed, block);
       }
-    };
-    if (rows * task_.columns * task_.depth <= kMatrixGrain) {
-      for (std::int64_t index = 0; index < blocks; ++index) run(index);
-    } else {
-      ForEachBlock(blocks, run);
-    }
+    });
   }
 
   template <int kColumns>
@@ -159,8 +111,8 @@ class Product {
       TileWeight<T> tile = {weight.At(block.column + j, 0), weight.row_stride, block.columns - j};
       if (tile.count > kColumns) tile.ahead = kColumns * weight.row_stride;
       for (std::int64_t k = 0; k < task_.depth; k += kChunk<T>) {
-        AddColumns<kColumns, true>(x + k * block.rows, block.rows, tile,
-                                   Least(kChunk<T>, task_.depth - k), sums + j, stride);
+        AddColumns<T, kColumns, true>(x + k * block.rows, block.rows, tile,
+                                      Least(kChunk<T>, task_.depth - k), sums + j, stride);
         tile.data += kChunk<T>;
       }
     }
@@ -170,42 +122,10 @@ class Product {
   // Many rows: blocks of outputs, chunk by chunk.
 
   void RunBlocks() const {
-    std::int64_t block_rows = Even(task_.rows, kBlockRows, kMaxTileRows);
-    std::int64_t block_columns = Even(task_.columns, kBlockColumns, kMaxTileColumns);
-    // Enough blocks to occupy some threads, as far as a block stays worth its packing.
-    while (Blocks(block_rows, block_columns) < 16) {
-      if (block_columns > 64) {
-        block_columns = Even(task_.columns, block_columns / 2, kMaxTileColumns);
-      } else if (block_rows > 8 * kMaxTileRows) {
-        block_rows = Even(task_.rows, block_rows / 2, kMaxTileRows);
-      } else {
-        break;
-      }
-    }
-    const std::int64_t row_blocks = DivideUp(task_.rows, block_rows);
-    const std::int64_t column_blocks = DivideUp(task_.columns, block_columns);
-    const auto run = [&](std::int64_t index) {
-      const std::int64_t row = index % row_blocks * block_rows;
-      const std::int64_t column = index / row_blocks % column_blocks * block_columns;
-      RunBlock(OffsetsOf(task_, index / (row_blocks * column_blocks)),
-               {row, Least(block_rows, task_.rows - row), column,
-                Least(block_columns, task_.columns - column)});
-    };
-    const std::int64_t blocks = row_blocks * column_blocks * task_.batch;
-    if (block_rows * block_columns * (task_.depth + 8) * blocks <= kMatrixGrain) {
-      for (std::int64_t index = 0; index < blocks; ++index) run(index);
-    } else {
-      ForEachBlock(blocks, run);
-    }
-  }
-
-  /// The size of blocks, at most `most` and a multiple of `unit`, that cut `size` evenly.
-  static std::int64_t Even(std::int64_t size, std::int64_t most, std::int64_t unit) {
-    return RoundUp(DivideUp(size, DivideUp(size, most)), unit);
-  }
-
-  std::int64_t Blocks(std::int64_t block_rows, std::int64_t block_columns) const {
-    return DivideUp(task_.rows, block_rows) * DivideUp(task_.columns, block_columns) * task_.batch;
+    ForEachOutputBlock(task_.batch, task_.rows, task_.columns, task_.depth,
+                       [&](std::int64_t item, const OutputBlock& block) {
+                         RunBlock(OffsetsOf(task_, item), block);
+                       });
   }
 
   void RunBlock(const BatchOffsets& offsets, const OutputBlock& block) const {
@@ -241,9 +161,9 @@ class Product {
       for (std::int64_t j = 0; j < block.columns; j += TileColumns(block.rows)) {
         const TileWeight<T> tile = {rows.At(j, 0), rows.row_stride, block.columns - j};
         if (block.rows <= kMaxWideTileRows) {
-          AddColumns<8, false>(packed_x, block.rows, tile, depth, sums + j, sums_stride);
+          AddColumns<T, 8, false>(packed_x, block.rows, tile, depth, sums + j, sums_stride);
         } else {
-          AddColumns<4, false>(packed_x, block.rows, tile, depth, sums + j, sums_stride);
+          AddColumns<T, 4, false>(packed_x, block.rows, tile, depth, sums + j, sums_stride);
         }
       }
     }

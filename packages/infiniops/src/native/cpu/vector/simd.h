@@ -28,6 +28,8 @@ inline constexpr int kLanes = 4;
 using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
 /// The sums of four vectors, or any four floats.
 using FourFloats = float __attribute__((vector_size(4 * sizeof(float))));
+/// As many 32-bit patterns.
+using Words = std::uint32_t __attribute__((vector_size(kLanes * sizeof(float))));
 /// Half as many doubles.
 using Doubles = double __attribute__((vector_size(kLanes * sizeof(float))));
 
@@ -131,6 +133,21 @@ inline void Store(Floats value, Float16* target) {
   std::memcpy(target, &halves, sizeof(halves));
 #else
   for (int i = 0; i < kLanes; ++i) Narrow(value[i], target + i);
+#endif
+}
+
+/// Loads and widens `kLanes` whole numbers, exactly.
+inline Floats Load(const std::int8_t* values) {
+#if defined(__AVX512F__)
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
+#elif defined(__AVX2__)
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(values));
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+#else
+  Floats result;
+  for (int i = 0; i < kLanes; ++i) result[i] = static_cast<float>(values[i]);
+  return result;
 #endif
 }
 

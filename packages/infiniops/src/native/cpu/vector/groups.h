@@ -1,0 +1,313 @@
+// Dot products with groups of 4-bit numbers, a few rows at a time.
+//
+// A lane takes 32 bits of the weight: eight neighbours, which lie in one group. A block is a vector
+// of them, and is multiplied in steps, for which x is packed beforehand. A lane's sum of products,
+// less the group's zero times its sum of x, is multiplied by the scale and added to the result's
+// lanes.
+#ifndef INFINI_OPS_NATIVE_CPU_VECTOR_GROUPS_H_
+#define INFINI_OPS_NATIVE_CPU_VECTOR_GROUPS_H_
+
+#include "native/cpu/shared/quantized.h"
+#include "native/cpu/vector/blocks.h"
+#include "native/cpu/vector/math.h"
+#include "native/cpu/vector/simd.h"
+
+namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
+
+/// Numbers in a lane, and in a vector of the weight.
+inline constexpr std::int64_t kLaneNumbers = 8;
+inline constexpr std::int64_t kGroupBlock = kLanes * kLaneNumbers;
+/// Most rows of x that share a reading of the weight, and columns that are read at once.
+inline constexpr std::int64_t kGroupRows = 4;
+inline constexpr std::int64_t kGroupColumns = 4;
+
+/// Whether the weight's rows are as `StreamGroups` reads them.
+inline bool IsStreamable(const QuantizedTask& task) {
+  return task.group > 0 && task.group % kLaneNumbers == 0 && task.weight_inner_stride == 1 &&
+         task.weight_group_stride == task.group / 2;
+}
+
+/// Reads the first `count` lanes of a block, the others as zeros.
+inline Words ReadLanes(const char* from, std::int64_t count) {
+  Words words = {};
+  std::memcpy(&words, from, static_cast<std::size_t>(count) * 4);
+  return words;
+}
+inline Words ReadLanes(const char* from) {
+  Words words;
+  std::memcpy(&words, from, sizeof(words));
+  return words;
+}
+
+/// Bytes of a vector.
+inline constexpr std::int64_t kVectorBytes = kLanes * 4;
+
+/// How the blocks of the weight are multiplied with x: here in float32. A packed block of x is
+/// `kSteps` vectors, then the sums of x in each lane as floats.
+struct FloatSteps {
+  static constexpr int kSteps = 8;
+  using Sum = Floats;
+  using Numbers = Floats;
+
+  /// Number `s` of every lane.
+  template <int s>
+  static Numbers Unpack(Words words) {
+#if defined(__AVX512F__)
+    // The permutation looks at four bits of each lane alone.
+    const __m512 numbers = _mm512_set_ps(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i places = _mm512_srli_epi32(__builtin_bit_cast(__m512i, words), 4 * s);
+    return _mm512_permutexvar_ps(places, numbers);
+#else
+    return __builtin_convertvector(__builtin_bit_cast(Ints, (words >> (4 * s)) & 15u), Floats);
+#endif
+  }
+  static Sum Add(Numbers numbers, const char* x, Sum sum) {
+    return MultiplyAdd(numbers, Load(reinterpret_cast<const float*>(x)), sum);
+  }
+  static Floats Finish(Sum sum) { return sum; }
+  /// Writes number `place` of a lane to the vectors of a packed block.
+  static void Pack(float value, std::int64_t lane, std::int64_t place, char* to) {
+    std::memcpy(to + place * kVectorBytes + lane * 4, &value, 4);
+  }
+};
+
+#if defined(__AVX512BF16__)
+/// With the bf16 dot, of x that is bf16.
+struct BFloat16Steps {
+  static constexpr int kSteps = 4;
+  using Sum = Floats;
+  using Numbers = __m512i;
+
+  /// Numbers `s` and `s` + 4 of every lane.
+  template <int s>
+  static Numbers Unpack(Words words) {
+    // 0 to 15 in bf16, twice: the permutation looks at five bits.
+    const __m512i numbers = _mm512_broadcast_i64x4(
+        _mm256_set_epi16(0x4170, 0x4160, 0x4150, 0x4140, 0x4130, 0x4120, 0x4110, 0x4100, 0x40e0,
+                         0x40c0, 0x40a0, 0x4080, 0x4040, 0x4000, 0x3f80, 0));
+    const __m512i places = _mm512_srli_epi16(__builtin_bit_cast(__m512i, words), 4 * s);
+    return _mm512_permutexvar_epi16(places, numbers);
+  }
+  static Sum Add(Numbers numbers, const char* x, Sum sum) {
+    return Arithmetic<BFloat16>::Add(numbers, _mm512_loadu_si512(x), sum);
+  }
+  static Floats Finish(Sum sum) { return sum; }
+  static void Pack(float value, std::int64_t lane, std::int64_t place, char* to) {
+    const auto bits = static_cast<std::uint16_t>(BitsOf(value) >> 16);
+    std::memcpy(to + place % 4 * kVectorBytes + lane * 4 + place / 4 * 2, &bits, 2);
+  }
+};
+#endif
+
+#if defined(__AVX512VNNI__)
+/// With the 8-bit dot, of x that is whole numbers of 8 bits.
+struct WholeSteps8 {
+  static constexpr int kSteps = 2;
+  using Sum = __m512i;
+  using Numbers = __m512i;
+
+  /// The even numbers of every lane, or the odd ones.
+  template <int s>
+  static Numbers Unpack(Words words) {
+    return __builtin_bit_cast(__m512i, (words >> (4 * s)) & 0x0f0f0f0fu);
+  }
+  static Sum Add(Numbers numbers, const char* x, Sum sum) {
+    return _mm512_dpbusd_epi32(sum, numbers, _mm512_loadu_si512(x));
+  }
+  static Floats Finish(Sum sum) { return _mm512_cvtepi32_ps(sum); }
+  static void Pack(float value, std::int64_t lane, std::int64_t place, char* to) {
+    const auto number = static_cast<std::int8_t>(value);
+    std::memcpy(to + place % 2 * kVectorBytes + lane * 4 + place / 2, &number, 1);
+  }
+};
+#endif
+
+/// Bytes of a packed block of x.
+template <class Steps>
+inline constexpr std::int64_t kPackedBlock = (Steps::kSteps + 1) * kVectorBytes;
+
+/// Packs one block of a row of x.
+template <class Steps>
+void PackGroupBlock(const float* line, char* to) {
+  alignas(64) float sums[kLanes];
+  for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+    sums[lane] = 0;
+    for (std::int64_t place = 0; place < kLaneNumbers; ++place) {
+      const float value = line[lane * kLaneNumbers + place];
+      sums[lane] += value;
+      Steps::Pack(value, lane, place, to);
+    }
+  }
+  std::memcpy(to + Steps::kSteps * kVectorBytes, sums, sizeof(sums));
+}
+
+/// How long groups are, in lanes: a block lies in one of them, has some of 4 or 8 lanes, or any.
+enum class GroupKind { kWhole, kFour, kEight, kAny };
+
+/// The numbers of the groups of one row of the weight.
+template <GroupKind kind>
+struct GroupRow {
+  const float* numbers;
+  std::int64_t stride;
+  std::int64_t lanes;  // of a group
+
+  /// A number for each lane of the block that begins with lane `first` of the row and lies in
+  /// `group` where it lies in one; `rest` lanes of the row are left.
+  Floats Read(std::int64_t first, std::int64_t group, std::int64_t rest) const {
+    if constexpr (kind == GroupKind::kWhole) return Broadcast(numbers[group * stride]);
+#if defined(__AVX512F__)
+    if constexpr (kind == GroupKind::kFour) {
+      if (rest >= kLanes) {
+        return _mm512_permutevar_ps(
+            _mm512_broadcast_f32x4(_mm_loadu_ps(numbers + first / 4)),
+            _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0));
+      }
+    } else if constexpr (kind == GroupKind::kEight) {
+      if (rest >= kLanes) {
+        return _mm512_insertf32x8(_mm512_set1_ps(numbers[first / 8]),
+                                  _mm256_set1_ps(numbers[first / 8 + 1]), 1);
+      }
+    }
+#endif
+    alignas(64) float result[kLanes] = {};
+    for (std::int64_t lane = 0; lane < kLanes && lane < rest; ++lane) {
+      result[lane] = numbers[(first + lane) / lanes * stride];
+    }
+    return Load(result);
+  }
+};
+
+/// Writes the products of `kRows` packed rows of x, `x_stride` bytes apart, with the rows of the
+/// weight that `block` names.
+template <class Steps, int kRows, GroupKind kind>
+void StreamGroupRows(const QuantizedTask& task, const char* x, std::int64_t x_stride,
+                     const OutputBlock& block, float* sums, std::int64_t sums_stride) {
+  const std::int64_t lanes_of_row = task.x.length / kLaneNumbers;
+  const std::int64_t group_lanes = task.group / kLaneNumbers;
+  const std::int64_t group_blocks = group_lanes / kLanes;  // where a block lies in one group
+  const bool has_zeros = task.zero.data != nullptr;
+  const auto row_of = [group_lanes](const GroupNumbers& from, std::int64_t column) {
+    const auto* numbers = reinterpret_cast<const float*>(from.data);
+    return GroupRow<kind>{numbers == nullptr ? nullptr : numbers + column * from.row_stride,
+                          from.group_stride, group_lanes};
+  };
+  for (std::int64_t j = 0; j < block.columns; j += kGroupColumns) {
+    const std::int64_t count = Least(kGroupColumns, block.columns - j);
+    const char* weight[kGroupColumns];
+    GroupRow<kind> scales[kGroupColumns];
+    GroupRow<kind> zeros[kGroupColumns];
+    for (int c = 0; c < kGroupColumns; ++c) {
+      const std::int64_t column = block.column + j + (c < count ? c : count - 1);
+      weight[c] = task.weight + column * task.weight_row_stride;
+      scales[c] = row_of(task.scale, column);
+      zeros[c] = row_of(task.zero, column);
+    }
+    std::int64_t group = 0;
+    std::int64_t group_rest = group_blocks;
+    const std::int64_t ahead =
+        j + kGroupColumns < block.columns ? kGroupColumns * task.weight_row_stride : 0;
+    Floats total[kRows][kGroupColumns] = {};
+    const auto add = [&](std::int64_t first, const auto& read) {
+      const char* packed = x + first / kLanes * kPackedBlock<Steps>;
+      typename Steps::Sum dots[kRows][kGroupColumns] = {};
+      Words words[kGroupColumns];
+#pragma GCC unroll 4
+      for (int c = 0; c < kGroupColumns; ++c) words[c] = read(c);
+      const auto step = [&]<int s>() {
+        if constexpr (s < Steps::kSteps) {
+#pragma GCC unroll 4
+          for (int c = 0; c < kGroupColumns; ++c) {
+            const typename Steps::Numbers numbers = Steps::template Unpack<s>(words[c]);
+#pragma GCC unroll 4
+            for (int i = 0; i < kRows; ++i) {
+              dots[i][c] =
+                  Steps::Add(numbers, packed + i * x_stride + s * kVectorBytes, dots[i][c]);
+            }
+          }
+        }
+      };
+      step.template operator()<0>();
+      step.template operator()<1>();
+      step.template operator()<2>();
+      step.template operator()<3>();
+      step.template operator()<4>();
+      step.template operator()<5>();
+      step.template operator()<6>();
+      step.template operator()<7>();
+      const std::int64_t rest = lanes_of_row - first;
+#pragma GCC unroll 4
+      for (int c = 0; c < kGroupColumns; ++c) {
+        const Floats scale = scales[c].Read(first, group, rest);
+        const Floats zero = has_zeros ? zeros[c].Read(first, group, rest) : Broadcast(8);
+#pragma GCC unroll 4
+        for (int i = 0; i < kRows; ++i) {
+          const char* x_sum = packed + i * x_stride + Steps::kSteps * kVectorBytes;
+          const Floats less = -zero * Load(reinterpret_cast<const float*>(x_sum));
+          total[i][c] = MultiplyAdd(scale, Steps::Finish(dots[i][c]) + less, total[i][c]);
+        }
+      }
+      if (kind == GroupKind::kWhole && --group_rest == 0) {
+        ++group;
+        group_rest = group_blocks;
+      }
+    };
+    std::int64_t first = 0;
+    for (; first + kLanes <= lanes_of_row; first += kLanes) {
+      add(first, [&](int c) {
+        __builtin_prefetch(weight[c] + first * 4 + ahead, 0, 2);
+        return ReadLanes(weight[c] + first * 4);
+      });
+    }
+    if (first < lanes_of_row) {
+      add(first, [&](int c) { return ReadLanes(weight[c] + first * 4, lanes_of_row - first); });
+    }
+    for (int i = 0; i < kRows; ++i) {
+      const FourFloats four = SumLanes(total[i][0], total[i][1], total[i][2], total[i][3]);
+      for (std::int64_t c = 0; c < count; ++c) sums[i * sums_stride + j + c] = four[c];
+    }
+  }
+}
+
+/// The same for `rows` rows, at most `kGroupRows`.
+template <class Steps, GroupKind kind, int kRows = kGroupRows>
+void StreamGroupRowsOf(std::int64_t rows, const QuantizedTask& task, const char* x,
+                       std::int64_t x_stride, const OutputBlock& block, float* sums,
+                       std::int64_t sums_stride) {
+  if (rows == kRows) {
+    StreamGroupRows<Steps, kRows, kind>(task, x, x_stride, block, sums, sums_stride);
+  } else if constexpr (kRows > 1) {
+    StreamGroupRowsOf<Steps, kind, kRows - 1>(rows, task, x, x_stride, block, sums, sums_stride);
+  }
+}
+
+template <class Steps, GroupKind kind>
+void StreamGroupsOf(const QuantizedTask& task, const char* x, std::int64_t x_stride,
+                    const OutputBlock& block, float* sums, std::int64_t sums_stride) {
+  for (std::int64_t row = 0; row < block.rows; row += kGroupRows) {
+    StreamGroupRowsOf<Steps, kind>(Least(kGroupRows, block.rows - row), task,
+                                   x + (block.row + row) * x_stride, x_stride, block,
+                                   sums + row * sums_stride, sums_stride);
+  }
+}
+
+/// The products of all packed rows of x that `block` names with its rows of the weight.
+template <class Steps>
+void StreamGroups(const QuantizedTask& task, const char* x, std::int64_t x_stride,
+                  const OutputBlock& block, float* sums, std::int64_t sums_stride) {
+  const std::int64_t lanes = task.group / kLaneNumbers;
+  const bool adjacent =
+      task.scale.group_stride == 1 && (task.zero.data == nullptr || task.zero.group_stride == 1);
+  if (lanes % kLanes == 0) {
+    StreamGroupsOf<Steps, GroupKind::kWhole>(task, x, x_stride, block, sums, sums_stride);
+  } else if (adjacent && lanes == 4) {
+    StreamGroupsOf<Steps, GroupKind::kFour>(task, x, x_stride, block, sums, sums_stride);
+  } else if (adjacent && lanes == 8) {
+    StreamGroupsOf<Steps, GroupKind::kEight>(task, x, x_stride, block, sums, sums_stride);
+  } else {
+    StreamGroupsOf<Steps, GroupKind::kAny>(task, x, x_stride, block, sums, sums_stride);
+  }
+}
+
+}  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
+
+#endif  // INFINI_OPS_NATIVE_CPU_VECTOR_GROUPS_H_

@@ -1,0 +1,258 @@
+// Products with weights of few bits, widened in registers.
+#ifndef INFINI_OPS_NATIVE_CPU_VECTOR_QUANTIZED_H_
+#define INFINI_OPS_NATIVE_CPU_VECTOR_QUANTIZED_H_
+
+#include "native/cpu/shared/quantized.h"
+#include "native/cpu/vector/blocks.h"
+#include "native/cpu/vector/elementwise.h"
+#include "native/cpu/vector/groups.h"
+
+namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
+
+/// What every product of a `QuantizedTask` needs: rows of x as floats, and the end of a row.
+template <typename T>
+class QuantizedBase {
+ public:
+  explicit QuantizedBase(const QuantizedTask& task) : task_(task) {}
+
+ protected:
+  std::int64_t rows() const { return task_.x.count; }
+  std::int64_t columns() const { return task_.out.length; }
+  std::int64_t depth() const { return task_.x.length; }
+
+  /// Copies `count` elements of a row of x.
+  void ReadX(std::int64_t row, std::int64_t k, std::int64_t count, float* to) const {
+    const T* from =
+        reinterpret_cast<const T*>(task_.x.data) + task_.x.Offset(row) + k * task_.x.inner_stride;
+    ReadElements(from, task_.x.inner_stride, count, to);
+  }
+
+  static void ReadElements(const T* from, std::int64_t stride, std::int64_t count, float* to) {
+    if constexpr (std::is_same_v<T, float>) {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
+    } else {
+      Gather<T>(reinterpret_cast<const char*>(from), stride * static_cast<std::int64_t>(sizeof(T)),
+                count, to);
+    }
+  }
+
+  float ScaleOf(std::int64_t column, std::int64_t group) const {
+    return reinterpret_cast<const float*>(
+        task_.scale.data)[column * task_.scale.row_stride + group * task_.scale.group_stride];
+  }
+  float ZeroOf(std::int64_t column, std::int64_t group) const {
+    if (task_.zero.data == nullptr) return 8;
+    return reinterpret_cast<const float*>(
+        task_.zero.data)[column * task_.zero.row_stride + group * task_.zero.group_stride];
+  }
+
+  /// Adds the bias to the rows of a block and stores them.
+  void Write(const OutputBlock& block, float* sums, std::int64_t sums_stride) const {
+    constexpr std::int64_t kPart = 256;
+    float bias[kPart];
+    for (std::int64_t begin = 0; begin < block.columns; begin += kPart) {
+      const std::int64_t count = Least(kPart, block.columns - begin);
+      const std::int64_t column = block.column + begin;
+      if (task_.bias != nullptr) {
+        ReadElements(reinterpret_cast<const T*>(task_.bias) + column * task_.bias_stride,
+                     task_.bias_stride, count, bias);
+      }
+      for (std::int64_t i = 0; i < block.rows; ++i) {
+        float* values = sums + i * sums_stride + begin;
+        if (task_.bias != nullptr) {
+          for (std::int64_t j = 0; j < count; ++j) values[j] += bias[j];
+        }
+        T* row = reinterpret_cast<T*>(task_.out.data) + task_.out.Offset(block.row + i) +
+                 column * task_.out.inner_stride;
+        if constexpr (std::is_same_v<T, float>) {
+          for (std::int64_t j = 0; j < count; ++j) row[j * task_.out.inner_stride] = values[j];
+        } else {
+          Scatter<T>(values, count, reinterpret_cast<char*>(row),
+                     task_.out.inner_stride * static_cast<std::int64_t>(sizeof(T)));
+        }
+      }
+    }
+  }
+
+  const QuantizedTask& task_;
+};
+
+/// The product in float32, with rows of x stored as `T`.
+template <typename T>
+class QuantizedProduct : QuantizedBase<T> {
+  using Base = QuantizedBase<T>;
+  using Base::columns;
+  using Base::depth;
+  using Base::rows;
+  using Base::task_;
+
+ public:
+  using Base::Base;
+
+  void Run() const {
+    const bool few = rows() <= kFewRows;
+    if (few && task_.group == 0 && task_.weight_inner_stride == 1) {
+      RunFewRowsOfInt8();
+    } else if (few && IsStreamable(task_)) {
+#if defined(__AVX512BF16__)
+      using Steps = std::conditional_t<std::is_same_v<T, BFloat16>, BFloat16Steps, FloatSteps>;
+#else
+      using Steps = FloatSteps;
+#endif
+      RunFewRowsOfInt4<Steps>();
+    } else {
+      ForEachOutputBlock(1, rows(), columns(), depth(),
+                         [&](std::int64_t, const OutputBlock& block) { RunBlock(block); });
+    }
+  }
+
+ private:
+  /// Packs a chunk of rows as tiles of floats read them.
+  void PackX(std::int64_t row, std::int64_t count, std::int64_t k, std::int64_t length,
+             float* to) const {
+    const std::int64_t padded = WholeSteps<float>(length);
+    alignas(64) float line[kChunk<float>];
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t strip = i / kMaxTileRows * kMaxTileRows;
+      const std::int64_t strip_rows = Least(kMaxTileRows, count - strip);
+      this->ReadX(row + i, k, length, line);
+      for (std::int64_t at = length; at < padded; ++at) line[at] = 0;
+      float* target = to + strip * padded + (i - strip) * kLanes;
+      for (std::int64_t at = 0; at < padded; at += kLanes) {
+        Store(Load(line + at), target + at * strip_rows);
+      }
+    }
+  }
+
+  void ScaleColumns(const OutputBlock& block, float* sums, std::int64_t sums_stride) const {
+    for (std::int64_t j = 0; j < block.columns; ++j) {
+      const float scale = this->ScaleOf(block.column + j, 0);
+      for (std::int64_t i = 0; i < block.rows; ++i) sums[i * sums_stride + j] *= scale;
+    }
+  }
+
+  void RunFewRowsOfInt8() const {
+    const std::int64_t padded = WholeSteps<float>(depth());
+    auto* x = static_cast<float*>(Scratch(
+        ScratchPurpose::kShared, static_cast<std::size_t>(rows() * padded) * sizeof(float)));
+    for (std::int64_t k = 0; k < depth(); k += kChunk<float>) {
+      PackX(0, rows(), k, Least(kChunk<float>, depth() - k), x + k * rows());
+    }
+    ForEachStream(rows(), columns(), depth(), depth(), [&](const OutputBlock& block) {
+      if (rows() <= kMaxWideTileRows) {
+        StreamInt8<8>(x, block);
+      } else {
+        StreamInt8<4>(x, block);
+      }
+    });
+  }
+
+  template <int kColumns>
+  void StreamInt8(const float* x, const OutputBlock& block) const {
+    alignas(64) float sums[kFewRows * kStreamColumns];
+    const std::int64_t stride = RoundUp(block.columns, kMaxTileColumns);
+    for (std::int64_t i = 0; i < block.rows * stride; ++i) sums[i] = 0;
+    const auto* weight =
+        reinterpret_cast<const std::int8_t*>(task_.weight) + block.column * task_.weight_row_stride;
+    for (std::int64_t j = 0; j < block.columns; j += kColumns) {
+      TileWeight<std::int8_t> tile = {weight + j * task_.weight_row_stride, task_.weight_row_stride,
+                                      block.columns - j};
+      if (tile.count > kColumns) tile.ahead = kColumns * task_.weight_row_stride;
+      for (std::int64_t k = 0; k < depth(); k += kChunk<float>) {
+        AddColumns<std::int8_t, kColumns, true>(x + k * block.rows, block.rows, tile,
+                                                Least(kChunk<float>, depth() - k), sums + j,
+                                                stride);
+        tile.data += kChunk<float>;
+      }
+    }
+    ScaleColumns(block, sums, stride);
+    this->Write(block, sums, stride);
+  }
+
+  template <class Steps>
+  void RunFewRowsOfInt4() const {
+    const std::int64_t stride = DivideUp(depth(), kGroupBlock) * kPackedBlock<Steps>;
+    auto* x = static_cast<char*>(
+        Scratch(ScratchPurpose::kShared, static_cast<std::size_t>(rows() * stride)));
+    for (std::int64_t row = 0; row < rows(); ++row) {
+      char* to = x + row * stride;
+      for (std::int64_t k = 0; k < depth(); k += kGroupBlock, to += kPackedBlock<Steps>) {
+        alignas(64) float line[kGroupBlock] = {};
+        this->ReadX(row, k, Least(kGroupBlock, depth() - k), line);
+        PackGroupBlock<Steps>(line, to);
+      }
+    }
+    ForEachStream(rows(), columns(), depth(), depth() / 2, [&](const OutputBlock& block) {
+      alignas(64) float sums[kFewRows * kStreamColumns];
+      StreamGroups<Steps>(task_, x, stride, block, sums, kStreamColumns);
+      this->Write(block, sums, kStreamColumns);
+    });
+  }
+
+  /// Widens a chunk of the rows of the weight. Without groups, the scale is left for later.
+  void WidenWeight(const OutputBlock& block, std::int64_t k, std::int64_t length, float* to,
+                   std::int64_t stride) const {
+    const std::int64_t padded = WholeSteps<float>(length);
+    for (std::int64_t j = 0; j < block.columns; ++j) {
+      const std::int64_t column = block.column + j;
+      const char* row = task_.weight + column * task_.weight_row_stride;
+      float* target = to + j * stride;
+      if (task_.group == 0) {
+        const auto* numbers = reinterpret_cast<const std::int8_t*>(row);
+        for (std::int64_t i = 0; i < length; ++i) {
+          target[i] = static_cast<float>(numbers[(k + i) * task_.weight_inner_stride]);
+        }
+      } else {
+        WidenGroups(row, column, k, length, target);
+      }
+      for (std::int64_t i = length; i < padded; ++i) target[i] = 0;
+    }
+  }
+
+  void WidenGroups(const char* row, std::int64_t column, std::int64_t k, std::int64_t length,
+                   float* to) const {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(row);
+    for (std::int64_t i = 0; i < length;) {
+      const std::int64_t group = (k + i) / task_.group;
+      const std::int64_t end = Least(length, (group + 1) * task_.group - k);
+      const float scale = this->ScaleOf(column, group);
+      const float zero = this->ZeroOf(column, group);
+      const std::uint8_t* own = bytes + group * task_.weight_group_stride;
+      for (; i < end; ++i) {
+        const std::int64_t place = k + i - group * task_.group;
+        const unsigned pair = own[place / 2 * task_.weight_inner_stride];
+        const unsigned number = place % 2 == 0 ? pair & 15u : pair >> 4;
+        to[i] = (static_cast<float>(number) - zero) * scale;
+      }
+    }
+  }
+
+  void RunBlock(const OutputBlock& block) const {
+    constexpr std::int64_t kStride = kChunk<float> + 16;  // rows lie in different sets
+    const std::int64_t sums_stride = RoundUp(block.columns, kMaxTileColumns);
+    const std::int64_t sums_count = block.rows * sums_stride;
+    const std::int64_t x_count = block.rows * kChunk<float>;
+    const std::int64_t count = sums_count + x_count + block.columns * kStride;
+    auto* sums = static_cast<float*>(
+        Scratch(ScratchPurpose::kOwn, static_cast<std::size_t>(count) * sizeof(float)));
+    float* x = sums + sums_count;
+    float* weight = x + x_count;
+    for (std::int64_t i = 0; i < sums_count; ++i) sums[i] = 0;
+    for (std::int64_t k = 0; k < depth(); k += kChunk<float>) {
+      const std::int64_t length = Least(kChunk<float>, depth() - k);
+      PackX(block.row, block.rows, k, length, x);
+      WidenWeight(block, k, length, weight, kStride);
+      for (std::int64_t j = 0; j < block.columns; j += 4) {
+        AddColumns<float, 4, false>(x, block.rows,
+                                    {weight + j * kStride, kStride, block.columns - j},
+                                    WholeSteps<float>(length), sums + j, sums_stride);
+      }
+    }
+    if (task_.group == 0) ScaleColumns(block, sums, sums_stride);
+    this->Write(block, sums, sums_stride);
+  }
+};
+
+}  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
+
+#endif  // INFINI_OPS_NATIVE_CPU_VECTOR_QUANTIZED_H_
