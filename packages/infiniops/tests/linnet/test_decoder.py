@@ -1,0 +1,132 @@
+"""A whole decoder step over InfiniOps: recorded from end to end, right, and safe for its caches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import infini.ops
+from infini.linnet import InfiniOps
+from infini.linnet.table import read_operators
+from linnet.models.checkpoint import family_source
+from linnet.torch import LinnetModule, load, read_program
+from linnet.torch.dtypes import torch_dtype
+from linnet.torch.planned import Captured
+
+SOURCE = family_source("llama")
+SIZES = {
+    "Vocab": 50,
+    "H": 32,
+    "Inner": 64,
+    "Layers": 2,
+    "Heads": 4,
+    "KeyHeads": 2,
+    "D": 8,
+    "Batch": 2,
+    "Context": 80,
+}
+OPERATORS = read_operators(infini.ops.operators_json())
+#: What a step of this decoder runs, beside norms, products and sums.
+NEEDED = {
+    "add_rms_norm",
+    "apply_rotary_pos_emb",
+    "cast",
+    "copy",
+    "cos",
+    "embedding",
+    "le",
+    "scaled_dot_product_attention",
+    "silu_and_mul",
+    "sin",
+    "write_cache",
+}
+needs_operators = pytest.mark.skipif(
+    not set(OPERATORS) >= NEEDED, reason="this build of InfiniOps was made for other operators"
+)
+
+
+def decoder(dtype: str, **options: Any) -> LinnetModule:
+    generics = {**SIZES, "T": dtype}
+    generator = torch.Generator().manual_seed(0)
+    weights = {
+        entry.path: (torch.randn(entry.shape, generator=generator) / 5).to(torch_dtype(dtype))
+        for entry in read_program(SOURCE, generics=generics).declared(None)
+        if entry.kind != "state" and not entry.optional
+    }
+    return load(SOURCE, generics=generics, weights=weights, **options)
+
+
+def given(position: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(position)
+    tokens = torch.randint(0, SIZES["Vocab"], (2, 1), generator=generator)
+    return [tokens, torch.tensor([position, position])]
+
+
+def captured(model: LinnetModule) -> Captured:
+    plan = model.plan_for("decode", given(0), backends=[InfiniOps()], measure=False)
+    return Captured(plan, model.context_for(plan))
+
+
+@needs_operators
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_a_captured_decoder_equals_the_interpreted_one_for_64_steps(dtype: str) -> None:
+    reference, model = decoder(dtype, compile=False), decoder(dtype)
+    step = captured(model)
+    tolerance = 1e-4 if dtype == "f32" else 0.1
+    for position in range(64):
+        expected = reference.decode(*given(position))
+        (made,) = step(given(position))
+        assert torch.allclose(made, expected, rtol=tolerance, atol=tolerance), position
+    for path in reference.state_paths():
+        kept, wanted = model.tensor(path), reference.tensor(path)
+        assert torch.allclose(kept, wanted, rtol=tolerance, atol=tolerance), path
+        assert not kept[:, :, 64:].any()
+
+
+@needs_operators
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_the_whole_step_is_recorded_in_one_part_and_copies_no_cache(dtype: str) -> None:
+    model = decoder(dtype)
+    step = captured(model)
+    step(given(0))
+    step(given(1))
+    report = step.report()
+    assert report.unrecorded == ()
+    assert report.recorded_steps + report.once_steps == report.steps
+    assert report.parts == 1
+
+
+@needs_operators
+def test_neighbours_run_as_one_operator() -> None:
+    plan = decoder("bf16").plan_for("decode", given(0), backends=[InfiniOps()], measure=False)
+    calls = Counter(
+        launch.operator for item in plan.regions for launch in item.executable.launches
+    )
+    # Each layer: q, k and v as one product; gate and up as one; the first sum has no norm before.
+    assert calls["linear"] == 4 * SIZES["Layers"] + 1
+    assert calls["silu_and_mul"] == SIZES["Layers"]
+    assert calls["add_rms_norm"] == 2 * SIZES["Layers"]
+    assert calls["rms_norm"] == 1
+    assert calls["add"] == 0
+
+
+@needs_operators
+@pytest.mark.parametrize(("token", "position"), [(50, 3), (-1, 3), (4, 80), (4, -1)])
+def test_tokens_and_positions_out_of_bounds_are_named_and_change_no_cache(
+    token: int, position: int
+) -> None:
+    model = decoder("f32")
+    step = captured(model)
+    for n in range(3):
+        step(given(n))
+    before = {path: model.tensor(path).clone() for path in model.state_paths()}
+    wrong = [torch.tensor([[4], [token]]), torch.tensor([3, position])]
+    name = "tokens" if position == 3 else "positions"
+    with pytest.raises(IndexError, match=f"decode: input `{name}`: expected values from 0 to"):
+        step(wrong)
+    for path, content in before.items():
+        assert torch.equal(model.tensor(path), content), path
