@@ -96,3 +96,13 @@ def test_items_of_other_modules_are_imported_under_free_names() -> None:
 def test_an_interface_without_bodies_is_refused() -> None:
     with pytest.raises(ValueError, match="inspect --ir"):
         emit(interface_to_json(check_text("module m").ensure_valid(), None))
+
+
+def test_an_integer_that_only_a_float_holds_comes_back_as_a_float() -> None:
+    text = (
+        "const BIG: f64 = 99999999999999999999\n"
+        "fn f(x: Tensor[4; f32]) -> Tensor[4; f32] { return x * cast<f32>(BIG) }"
+    )
+    first, second = there_and_back(f"module m\n{text}")
+    assert "cast<f32>(1e+20)" in first
+    assert second == first

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from linnet.check.sizes import PROTECTED
+from linnet.check.types import FLOATS
 from linnet.syntax.expressions import PRECEDENCE, REDUCTIONS
 from linnet.syntax.lexer import KEYWORDS, RESERVED
 
@@ -194,6 +195,8 @@ class ExpressionEmitter:
         value = op["attributes"]["value"]
         if isinstance(value, bool):
             return Text("true" if value else "false")
+        if self.values[op["results"][0]]["type"] in FLOATS:
+            value = float(value)  # an integer that only a float holds has no dtype by itself
         return Text(repr(value), UNARY if str(value).startswith("-") else CLOSED)
 
     def of_size(self, op: Record) -> Text:
