@@ -86,6 +86,10 @@ function(infini_ops_add_kernels parts)
     # would keep loops with sqrt or comparisons from being vectorised.
     target_compile_options(${kernels} PRIVATE -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
       ${flags_${kernel_set}})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # How wide vectors are passed differs between instruction sets, but none leaves its own set's code.
+      target_compile_options(${kernels} PRIVATE -Wno-psabi)
+    endif()
     if(kernel_set MATCHES "avx512" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
       # GCC bug 105593: a false alarm inside the intrinsics' headers.
       target_compile_options(${kernels} PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)

@@ -271,7 +271,7 @@ def test_detection_turns_on_what_this_release_has(tmp_path: Path) -> None:
 
 def test_an_unknown_operator_stops_with_the_known_ones(tmp_path: Path) -> None:
     text = message(configure(tmp_path, "-DWITH_CPU=ON", "-DINFINI_OPS_OPS=frobnicate"))
-    assert text.startswith("INFINI_OPS_OPS: `frobnicate` is no operator; there are add, ")
+    assert text.startswith("INFINI_OPS_OPS: `frobnicate` is no operator; there are abs, add, ")
 
 
 def test_build_trees_of_one_checkout_do_not_meet(tmp_path: Path) -> None:
