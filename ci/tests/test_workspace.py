@@ -79,7 +79,7 @@ def test_the_gate_runs_the_tests_as_the_readme_says() -> None:
 def test_the_workflow_runs_every_session_of_the_gate() -> None:
     jobs = WORKFLOW["jobs"]
     public = {row["session"] for row in jobs["session"]["strategy"]["matrix"]["include"]}
-    assert public | {"cuda_compile"} == _sessions_of_gate()
+    assert public | {"cuda_compile"} >= _sessions_of_gate()
     assert {"3.10", "3.12"} <= set(jobs["sync"]["strategy"]["matrix"]["python"])
 
 
