@@ -266,7 +266,8 @@ def test_generated_source_is_a_file_that_tracebacks_show(linnet_home: Path) -> N
     try:
         model.step(torch.ones(2), 9)
     except IndexError as error:
-        frames = traceback.extract_tb(error.__traceback__)
+        assert error.__cause__ is not None
+        frames = traceback.extract_tb(error.__cause__.__traceback__)
     else:
         pytest.fail("no error")
     frame = next(f for f in frames if f.name == "main")
