@@ -263,13 +263,10 @@ def test_generated_source_needs_sizes_or_a_run() -> None:
 
 def test_generated_source_is_a_file_that_tracebacks_show(linnet_home: Path) -> None:
     model = model_of(gathering("a_module_of_its_own"))
-    try:
+    with pytest.raises(IndexError) as caught:
         model.step(torch.ones(2), 9)
-    except IndexError as error:
-        assert error.__cause__ is not None
-        frames = traceback.extract_tb(error.__cause__.__traceback__)
-    else:
-        pytest.fail("no error")
+    assert caught.value.__cause__ is not None
+    frames = traceback.extract_tb(caught.value.__cause__.__traceback__)
     frame = next(f for f in frames if f.name == "main")
     assert Path(frame.filename).parent == linnet_home / "generated"
     assert "operations.element" in (frame.line or "")
