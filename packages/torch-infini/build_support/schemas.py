@@ -80,9 +80,9 @@ class Structured:
 
     @property
     def out_names(self) -> tuple[str, ...]:
-        """The parameters that take the results, in their order."""
+        """The parameters that take the results, in their order; made-up ones without `out`."""
         if self.out is None:
-            return ("result0",)
+            return ("out",)
         return tuple(parameter.name for parameter in self.out.parameters if parameter.out)
 
 
