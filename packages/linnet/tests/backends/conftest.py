@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from linnet_helpers.fixtures import linnet_home
 
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def linnet_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    home = tmp_path / "linnet-home"
-    monkeypatch.setenv("LINNET_HOME", str(home))
-    return home
+__all__ = ["linnet_home"]
