@@ -92,18 +92,16 @@ class Places:
     def __init__(self, graph: Graph, region: Region) -> None:
         self._graph = graph
         self._inputs = {number: n for n, number in enumerate(region.inputs)}
-        self._paths = {p.value: p.path for p in graph.parameters}
-        self._paths.update({s.value: s.path for s in graph.states})
         paths = {*region.parameters, *region.states_read}
         #: Every value that the region reads and that has a place in memory.
-        self.read = {*region.inputs, *(n for n, path in self._paths.items() if path in paths)}
+        self.read = {*region.inputs, *(n for n, path in graph.paths.items() if path in paths)}
 
     def of(self, number: int) -> Place | None:
         """The place of a value, or None for one that the region makes."""
         if number in self._inputs:
             return FromInput(self._inputs[number])
-        if number in self._paths:
-            return FromPath(self._paths[number])
+        if number in self._graph.paths:
+            return FromPath(self._graph.paths[number])
         literal = self._graph.literal(number)
         if literal is not None:
             return FromConstant(literal, self._graph.values[number].dtype)

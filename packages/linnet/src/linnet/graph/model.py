@@ -249,6 +249,13 @@ class Graph:
         return self._literals.get(number)
 
     @cached_property
+    def paths(self) -> Mapping[int, str]:
+        """Value number -> path, of parameters, buffers and the states' content at the start."""
+        found = {parameter.value: parameter.path for parameter in self.parameters}
+        found.update((state.value, state.path) for state in self.states)
+        return found
+
+    @cached_property
     def producers(self) -> Mapping[int, Step]:
         """Value number -> the graph's own step that makes it."""
         return {number: step for step in self.steps for number in step.results}

@@ -138,13 +138,12 @@ def _decode(graph: Graph, call: Call) -> Decode | None:
     region = Region.of(graph, call.start, call.stop, call.index)
     if region.problem is not None or region.outputs != call.results:
         return None
-    paths = {s.value: s.path for s in graph.states} | {p.value: p.path for p in graph.parameters}
     places: dict[str, int | str] = {}
     for name, number in (("query", query), ("key", key), ("value", value), ("mask", mask)):
         if number in region.inputs:
             places[name] = region.inputs.index(number)
-        elif number in paths:
-            places[name] = paths[number]
+        elif number in graph.paths:
+            places[name] = graph.paths[number]
         else:
             return None
     return Decode(region, places, float(factor), page)

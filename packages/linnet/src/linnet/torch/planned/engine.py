@@ -44,8 +44,6 @@ class Engine:
         regions = [item.region for item in items if isinstance(item, RegionItem)]
         #: The states that back ends write in place.
         self.states_in_place = tuple(dict.fromkeys(p for r in regions for p in r.states_written))
-        self._paths = {p.value: p.path for p in graph.parameters}
-        self._paths.update({s.value: s.path for s in graph.states})
         self._given = {item.value: n for n, item in enumerate(graph.inputs)}
         self._required = self._find_required()
 
@@ -180,7 +178,7 @@ class Engine:
                 dtype = torch_dtype(self.graph.values[number].dtype)
                 found.append(torch.full((), literal, dtype=dtype, device=context.device))
             else:
-                found.append(context.parameters[self._paths[number]])
+                found.append(context.parameters[self.graph.paths[number]])
         return found
 
     def run_item(
