@@ -47,9 +47,19 @@ def build(package: Package) -> str:
         options += ["--no-config", "--no-build-isolation"]
     else:
         # Packages that were built before are build requirements of those after.
-        options += ["--find-links", str(DIST), *_settings(package)]
+        options += [*_from_dist(), *_settings(package)]
     run("uv", "build", *options, package.folder)
     return ", ".join(path.name for path in _built(package))
+
+
+def _from_dist() -> list[str]:
+    """Options that let uv take packages from `dist/` as they are now.
+
+    A wheel that uv once took from a folder of wheels is served from its cache as long as the name
+    stays, whatever has been built since; the versions here change more seldom than the contents.
+    """
+    refreshed = [f"--refresh-package={package.distribution}" for package in PACKAGES]
+    return ["--find-links", str(DIST), *refreshed]
 
 
 def _settings(package: Package) -> list[str]:
@@ -116,7 +126,7 @@ def environment_of(package: Package) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="infini-alone-") as folder:
         run("uv", "venv", "--quiet", "--python", sys.executable, folder)
         python = Path(folder, "bin/python")
-        options = ["--quiet", "--python", str(python), "--find-links", str(DIST)]
+        options = ["--quiet", "--python", str(python), *_from_dist()]
         run("uv", "pip", "install", *options, wheel_of(package), cwd=Path(folder))
         yield python
 

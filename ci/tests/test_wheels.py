@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from ci import wheels
+from ci.packages import Package
+from ci.steps import output_of
 
 GOOD = ("infini/rt/__init__.py", "infini/rt/py.typed", "x-1.dist-info/METADATA")
 
@@ -50,3 +52,36 @@ def test_arguments_choose_packages() -> None:
     names = [step.name for step in wheels.steps(["linked-resolver"])]
     assert [name for name in names if name.startswith("linked-resolver: ")]
     assert not [name for name in names if name.startswith("linnet: ")]
+
+
+def _pure_wheel(folder: Path, name: str, body: str, requires: str = "") -> None:
+    with zipfile.ZipFile(folder / f"{name}-0.1.0-py3-none-any.whl", "w") as archive:
+        needs = f"Requires-Dist: {requires}\n" if requires else ""
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n{needs}"
+        archive.writestr(f"{name}.py", body)
+        archive.writestr(f"{name}-0.1.0.dist-info/METADATA", metadata)
+        archive.writestr(
+            f"{name}-0.1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        archive.writestr(f"{name}-0.1.0.dist-info/RECORD", "")
+
+
+def test_a_dependency_that_was_rebuilt_under_its_version_is_not_taken_from_a_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    low = Package("low", ("low",), "lowfixture")
+    high = Package("high", ("high",), "highfixture")
+    monkeypatch.setattr(wheels, "DIST", dist)
+    monkeypatch.setattr(wheels, "PACKAGES", (low, high))
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    found = []
+    for body in ("made = 'first'", "made = 'second'"):
+        _pure_wheel(dist, "lowfixture", body)
+        _pure_wheel(dist, "highfixture", "", requires="lowfixture")
+        with wheels.environment_of(high) as python:
+            found.append(output_of(python, "-I", "-c", "import lowfixture as m; print(m.made)"))
+    assert found == ["first\n", "second\n"]
