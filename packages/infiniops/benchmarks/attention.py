@@ -1,6 +1,6 @@
 """Measures the attention and sampling operators of the installed InfiniOps on the CPU.
 
-    python benchmarks/attention.py [--threads N] [--rounds N]
+    python benchmarks/attention.py [--threads N] [--rounds N] [--output results.json]
 
 Decode reads several caches in turn, as the layers of a model do, so that no call finds its keys in
 the processor's cache; a plain sum of the same bytes, timed in the same rounds, is the bandwidth it
@@ -11,11 +11,10 @@ least of many rounds.
 from __future__ import annotations
 
 import argparse
-import math
-import time
-from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
+from timing import Call, Results, add_ratio, least_seconds, write_results
 
 import infini.ops
 from infini import rt
@@ -23,24 +22,8 @@ from infini import rt
 COLD_BYTES = 160_000_000
 """Bytes of caches that decode reads in turn; more than a processor's cache holds."""
 
-Call = Callable[[], object]
 
-
-def least_seconds(sides: Sequence[Sequence[Call]], rounds: int) -> list[float]:
-    """The least seconds of a call of each side, timed in turn; a side's calls are alike."""
-    best = [math.inf] * len(sides)
-    for calls in sides:
-        calls[0]()
-    for _ in range(rounds):
-        for index, calls in enumerate(sides):
-            for call in calls:
-                start = time.perf_counter()
-                call()
-                best[index] = min(best[index], time.perf_counter() - start)
-    return best
-
-
-def decode(dtype: torch.dtype, heads_first: bool, rounds: int) -> str:
+def decode(results: Results, dtype: torch.dtype, heads_first: bool, rounds: int) -> str:
     """One query of 32 heads over 4096 keys of 8 heads of 128 elements."""
     heads, key_heads, keys, size = 32, 8, 4096, 128
     shape = (2, 1, key_heads, keys, size) if heads_first else (2, 1, keys, key_heads, size)
@@ -58,14 +41,17 @@ def decode(dtype: torch.dtype, heads_first: bool, rounds: int) -> str:
     sums = [cache.view(torch.int64).flatten().sum for cache in caches]
     attended, summed = least_seconds([[ours(cache) for cache in caches], sums], rounds)
     layout = "[B, H, S, D]" if heads_first else "[B, S, H, D]"
+    case = f"decode, 4096 keys, {layout}"
+    share = add_ratio(
+        results, f"{case}, {name(dtype)}", attended, summed, "a plain sum of the keys"
+    )
     return (
-        f"| decode, 4096 keys, {layout} | {name(dtype)} | {attended * 1e6:.0f} us | "
-        f"{count / attended / 1e9:.1f} GB/s of {count / summed / 1e9:.1f} read | "
-        f"{summed / attended:.2f} |"
+        f"| {case} | {name(dtype)} | {attended * 1e6:.0f} us | "
+        f"{count / attended / 1e9:.1f} GB/s of {count / summed / 1e9:.1f} read | {share:.2f} |"
     )
 
 
-def prefill(dtype: torch.dtype, tokens: int, causal: bool, rounds: int) -> str:
+def prefill(results: Results, dtype: torch.dtype, tokens: int, causal: bool, rounds: int) -> str:
     """Attention of `tokens` queries to as many keys; 4 heads of 128 elements."""
     query, key, value = (torch.randn(1, 4, tokens, 128).to(dtype) for _ in range(3))
     out = torch.empty_like(query)
@@ -84,14 +70,11 @@ def prefill(dtype: torch.dtype, tokens: int, causal: bool, rounds: int) -> str:
         ],
         rounds,
     )
-    kind = "causal" if causal else "full"
-    return (
-        f"| prefill, {tokens} tokens, {kind} | {name(dtype)} | {ours * 1e6:.0f} us | "
-        f"torch {peer * 1e6:.0f} us | {peer / ours:.2f} |"
-    )
+    case = f"prefill, {tokens} tokens, {'causal' if causal else 'full'}"
+    return against_torch(results, case, dtype, ours, peer)
 
 
-def rotation(dtype: torch.dtype, tokens: int, rounds: int) -> str:
+def rotation(results: Results, dtype: torch.dtype, tokens: int, rounds: int) -> str:
     """Rotation of 32 heads of 128 elements, compared with its formula in torch."""
     heads = torch.randn(tokens, 32, 128).to(dtype)
     positions = torch.arange(tokens)
@@ -107,13 +90,11 @@ def rotation(dtype: torch.dtype, tokens: int, rounds: int) -> str:
         [[lambda: infini.ops.rotary_embedding(heads, positions, table, out=out)], [composed]],
         rounds,
     )
-    return (
-        f"| rotary_embedding, {tokens} tokens | {name(dtype)} | {ours * 1e6:.1f} us | "
-        f"torch {peer * 1e6:.1f} us | {peer / ours:.2f} |"
-    )
+    case = f"rotary_embedding, {tokens} token{'s' if tokens > 1 else ''}"
+    return against_torch(results, case, dtype, ours, peer)
 
 
-def sampling(rows: int, rounds: int) -> str:
+def sampling(results: Results, rows: int, rounds: int) -> str:
     """Drawing with top k and top p from 32000 logits, compared with topk and multinomial."""
     logits = torch.randn(rows, 32_000) * 3
 
@@ -130,10 +111,15 @@ def sampling(rows: int, rounds: int) -> str:
         ],
         rounds,
     )
-    return (
-        f"| sampling, {rows} rows of 32000 | float32 | {ours * 1e6:.0f} us | "
-        f"torch {peer * 1e6:.0f} us | {peer / ours:.2f} |"
-    )
+    case = f"sampling, {rows} row{'s' if rows > 1 else ''} of 32000"
+    return against_torch(results, case, torch.float32, ours, peer)
+
+
+def against_torch(results: Results, case: str, dtype: torch.dtype, ours: float, peer: float) -> str:
+    """The row of a case that torch computes too."""
+    ratio = add_ratio(results, f"{case}, {name(dtype)}", ours, peer, "torch")
+    times = [f"{seconds * 1e6:.{1 if seconds < 1e-4 else 0}f} us" for seconds in (ours, peer)]
+    return f"| {case} | {name(dtype)} | {times[0]} | torch {times[1]} | {ratio:.2f} |"
 
 
 def name(dtype: torch.dtype) -> str:
@@ -145,6 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=rt.get_num_threads())
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--output", type=Path, help="file for the results as JSON")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     rt.set_num_threads(options.threads)
@@ -152,19 +139,21 @@ def main() -> None:
     print(f"{options.threads} threads\n")
     print("| case | dtype | time | against | ratio |")
     print("|---|---|---|---|---|")
+    results: Results = {}
     dtypes = (torch.float32, torch.bfloat16)
     for dtype in dtypes:
         for heads_first in (True, False):
-            print(decode(dtype, heads_first, options.rounds), flush=True)
+            print(decode(results, dtype, heads_first, options.rounds), flush=True)
     for tokens in (512, 2048):
         for dtype in dtypes:
             for causal in (True, False):
-                print(prefill(dtype, tokens, causal, options.rounds), flush=True)
+                print(prefill(results, dtype, tokens, causal, options.rounds), flush=True)
     for tokens in (1, 512):
         for dtype in dtypes:
-            print(rotation(dtype, tokens, 10 * options.rounds), flush=True)
+            print(rotation(results, dtype, tokens, 10 * options.rounds), flush=True)
     for rows in (1, 16):
-        print(sampling(rows, options.rounds), flush=True)
+        print(sampling(results, rows, options.rounds), flush=True)
+    write_results(options.output, results)
 
 
 if __name__ == "__main__":

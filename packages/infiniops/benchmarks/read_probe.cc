@@ -1,7 +1,7 @@
 // Reads memory as fast as the machine allows: the roofline of kernels that stream a weight once.
 //
 // Wide loads into four accumulators, on the threads of rt::ParallelFor, blocks handed out as the
-// kernels do. Compiled for the machine at hand by kernels.py, which loads it beside infini.ops.
+// kernels do. Compiled for the machine at hand by probe.py, which loads it beside infini.ops.
 #include <infini/rt/parallel.h>
 
 #include <cstdint>

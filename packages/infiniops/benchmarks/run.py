@@ -15,14 +15,13 @@ import argparse
 import json
 import math
 import sys
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
+sys.path.insert(0, str(Path(__file__).parent))  # which a test that imports this file lacks
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from inputs import (  # type: ignore[import-not-found]  # on the path since the line above
@@ -30,8 +29,9 @@ from inputs import (  # type: ignore[import-not-found]  # on the path since the 
     random_inputs,
     spelled,
 )
+from timing import Call, Results, add_ratio, least_seconds, write_results  # likewise
 
-import infini.ops  # after the line above
+import infini.ops  # likewise
 
 ROUNDS = 25
 ROUND_SECONDS = 0.004
@@ -53,23 +53,10 @@ class Result:
         return self.peer / self.ours
 
 
-def compare(ours: Callable[[], object], peer: Callable[[], object]) -> tuple[float, float]:
+def compare(ours: Call, peer: Call) -> tuple[float, float]:
     """The least seconds of one call of each, timed in turn."""
-    sides = (ours, peer)
-    counts = []
-    for side in sides:
-        side()
-        start = time.perf_counter()
-        side()
-        counts.append(max(1, int(ROUND_SECONDS / max(time.perf_counter() - start, 1e-7))))
-    best = [math.inf, math.inf]
-    for _ in range(ROUNDS):
-        for index, side in enumerate(sides):
-            start = time.perf_counter()
-            for _ in range(counts[index]):
-                side()
-            best[index] = min(best[index], (time.perf_counter() - start) / counts[index])
-    return best[0], best[1]
+    ours_, peer_ = least_seconds([[ours], [peer]], ROUNDS, batch_seconds=ROUND_SECONDS)
+    return ours_, peer_
 
 
 def operator_results(entry: dict[str, Any]) -> list[Result]:
@@ -100,21 +87,15 @@ def call_overhead() -> Result:
     return Result("add", "float32", "call with out", ours, peer)
 
 
-def weight_bandwidth(dtype: str) -> dict[str, object]:
-    """Bytes per second of a one-row `linear` over a large weight, and of a plain sum."""
+def weight_bandwidth(dtype: str) -> tuple[float, float, int]:
+    """Seconds of a one-row `linear` over a large weight, and of a plain sum of it; its bytes."""
     element = getattr(torch, dtype)
     weight = torch.randn(16384, 4096).to(element)
     x = torch.randn(1, 4096).to(element)
     out = torch.empty(1, 16384, dtype=element)
     words = weight.view(torch.int64)
     ours, probe = compare(lambda: infini.ops.linear(x, weight, out=out), lambda: words.sum())
-    size = weight.numel() * weight.element_size()
-    return {
-        "dtype": dtype,
-        "bytes_per_second": size / ours,
-        "probe_bytes_per_second": size / probe,
-        "share": probe / ours,
-    }
+    return ours, probe, weight.numel() * weight.element_size()
 
 
 def main() -> None:
@@ -130,28 +111,25 @@ def main() -> None:
     print("| operator | dtype | case | infini.ops, us | torch, us | times as fast |")
     print("|---|---|---|---|---|---|")
     overhead = call_overhead()
+    kept: Results = {}
     for result in [*results, overhead]:
+        name = f"{result.operator}, {result.dtype}, {result.case}"
+        ratio = add_ratio(kept, name, result.ours, result.peer, "torch")
         print(
             f"| {result.operator} | {result.dtype} | {result.case} | {result.ours * 1e6:.2f} | "
-            f"{result.peer * 1e6:.2f} | {result.ratio:.2f} |"
+            f"{result.peer * 1e6:.2f} | {ratio:.2f} |"
         )
     mean = math.exp(sum(math.log(result.ratio) for result in results) / len(results))
+    kept["geometric mean"] = {"value": mean, "unit": "times as fast as torch"}
     print(f"\nGeometric mean: {mean:.2f} times as fast as torch.")
     print(f"A tiny add with out takes {1 / overhead.ratio:.2f} of torch's time.")
-    bandwidths = [weight_bandwidth(dtype) for dtype in ("float32", "bfloat16")]
-    for item in bandwidths:
-        print(
-            f"One row of linear, {item['dtype']}: {item['bytes_per_second']:.3g} bytes/s, "
-            f"{item['share']:.2f} of a plain read."
+    for dtype in ("float32", "bfloat16"):
+        ours, probe, size = weight_bandwidth(dtype)
+        share = add_ratio(
+            kept, f"linear, one row, {dtype}", ours, probe, "a plain sum of the weight"
         )
-    if options.output:
-        document = {
-            "results": [asdict(result) for result in results],
-            "call_overhead": asdict(overhead),
-            "geometric_mean": mean,
-            "weight_bandwidth": bandwidths,
-        }
-        options.output.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        print(f"One row of linear, {dtype}: {size / ours:.3g} bytes/s, {share:.2f} of a plain sum.")
+    write_results(options.output, kept)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
 """How long the symbols of a library take to prove, and how much memory.
 
-    python benchmarks/prove.py LIBRARY [LIBRARY ...]
+    python benchmarks/prove.py [--output results.json] LIBRARY [LIBRARY ...]
 
-Prints one JSON object: name -> value and unit. Each library is read five times in this process; the
+Each library is read five times in this process; the
 median counts. Memory is that of this process and of both tools at their peaks.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import resource
 import statistics
-import sys
 import time
 from pathlib import Path
 
@@ -42,8 +42,20 @@ def measure(path: Path) -> dict[str, dict[str, object]]:
     }
 
 
-if __name__ == "__main__":
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("libraries", nargs="+", type=Path)
+    parser.add_argument("--output", type=Path, help="file for the results as JSON")
+    options = parser.parse_args()
     results = {}
-    for argument in sys.argv[1:]:
-        results.update(measure(Path(argument)))
-    print(json.dumps(results, indent=2))
+    for path in options.libraries:
+        results.update(measure(path))
+    print("| measured | value | unit |\n|---|---:|---|")
+    for name, result in results.items():
+        print(f"| {name} | {result['value']:.4g} | {result['unit']} |")
+    if options.output is not None:
+        options.output.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

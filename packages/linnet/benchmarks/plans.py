@@ -2,7 +2,7 @@
 
     python benchmarks/plans.py [--layers 30] [--output results.json]
 
-The model has SmolLM2-135M's sizes. Prints a JSON object of results:
+The model has SmolLM2-135M's sizes. Measured:
 
 - `plan cold`, `plan warm`: seconds of `plan_for` without and with stored times (a new process each)
 - `record`: seconds to record the step
@@ -180,10 +180,11 @@ def main() -> None:
     results["replay overhead"] = {"value": measure_overhead(options.layers), "unit": "s"}
     for name in ("arena", "values"):
         results[name] = {"value": found[name], "unit": "bytes"}
-    text = json.dumps(results, indent=2)
+    print("| measured | value | unit |\n|---|---:|---|")
+    for name, result in results.items():
+        print(f"| {name} | {result['value']:.4g} | {result['unit']} |")
     if options.output is not None:
-        options.output.write_text(text + "\n", encoding="utf-8")
-    print(text)
+        options.output.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
