@@ -68,6 +68,11 @@ inline constexpr std::uint64_t kSignBit = std::uint64_t{1} << 63;
 template <typename Real>
 const Real* ReadAs(const ReduceTask& task, const char* from, std::int64_t stride,
                    std::int64_t count, Real* buffer) {
+  if constexpr (std::is_same_v<Real, float>) {
+    if (task.dtype == rt::DataType::kFloat32 && stride == 1) {
+      return reinterpret_cast<const float*>(from);
+    }
+  }
   const Real* values = buffer;
   VisitDtype(task.dtype, [&]<typename T>(Type<T>) {
     const T* elements = reinterpret_cast<const T*>(from);
@@ -110,14 +115,25 @@ bool IsBetter(bool greatest, Real value, Real best) {
 
 /// The greatest or least of `count` values; NaN where one is.
 inline float BestOf(bool greatest, const float* values, std::int64_t count) {
+  constexpr int kChains = 4;  // enough to hide the latency of a comparison
   const float sign = greatest ? 1.0f : -1.0f;
-  Floats most = Broadcast(-__builtin_inff());
+  Floats most[kChains];
+  for (Floats& chain : most) chain = Broadcast(-__builtin_inff());
   std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) most = Maximum(Load(values + i) * sign, most);
-  float best = most[0] * sign;
-  if (i == 0) best = values[0];
-  for (int lane = 1; i != 0 && lane < kLanes; ++lane) {
-    if (IsBetter(greatest, most[lane] * sign, best)) best = most[lane] * sign;
+  for (; i + kChains * kLanes <= count; i += kChains * kLanes) {
+    for (int k = 0; k < kChains; ++k) {
+      most[k] = Maximum(Load(values + i + k * kLanes) * sign, most[k]);
+    }
+  }
+  for (; i + kLanes <= count; i += kLanes) most[0] = Maximum(Load(values + i) * sign, most[0]);
+  float best = values[0];
+  if (i != 0) {
+    alignas(sizeof(Floats)) float lanes[kLanes];
+    Store(Maximum(Maximum(most[0], most[1]), Maximum(most[2], most[3])) * sign, lanes);
+    best = lanes[0];
+    for (int lane = 1; lane < kLanes; ++lane) {
+      if (IsBetter(greatest, lanes[lane], best)) best = lanes[lane];
+    }
   }
   for (; i < count; ++i) {
     if (IsBetter(greatest, values[i], best)) best = values[i];
@@ -194,6 +210,15 @@ void Combine(const ReduceTask& task, const Partial<Real>& next, Partial<Real>* p
   }
 }
 
+/// The sum of elements side by side that are narrower than what they are added in; without a
+/// buffer in between.
+inline double SumOfNarrow(const ReduceTask& task, const char* from, std::int64_t count) {
+  if (task.dtype == rt::DataType::kFloat16) {
+    return SumOf(reinterpret_cast<const Float16*>(from), count);
+  }
+  return SumOf(reinterpret_cast<const BFloat16*>(from), count);
+}
+
 /// Reduces elements `begin` to `end` of what starts at `from`.
 template <typename Real>
 Partial<Real> ReduceSegment(const ReduceTask& task, const char* from, std::int64_t begin,
@@ -202,6 +227,10 @@ Partial<Real> ReduceSegment(const ReduceTask& task, const char* from, std::int64
   const Rows& reduced = task.reduced;
   alignas(64) Real buffer[kRowBlock];
   Partial<Real> partial;
+  const bool sums_narrow =
+      std::is_same_v<Real, float> && size < static_cast<std::int64_t>(sizeof(Real)) &&
+      reduced.inner_stride == 1 && most == nullptr &&
+      (task.reduction == Reduction::kSum || task.reduction == Reduction::kMean);
   std::int64_t row = begin / reduced.length;
   std::int64_t column = begin % reduced.length;
   while (begin < end) {
@@ -209,9 +238,13 @@ Partial<Real> ReduceSegment(const ReduceTask& task, const char* from, std::int64
     if (count > end - begin) count = end - begin;
     if (count > kRowBlock) count = kRowBlock;
     const std::int64_t offset = reduced.Offset(row) + column * reduced.inner_stride;
-    const Real* values =
-        ReadAs<Real>(task, from + offset * size, reduced.inner_stride, count, buffer);
-    Include(task, values, count, begin, most, &partial);
+    if (sums_narrow) {
+      partial.sum += SumOfNarrow(task, from + offset * size, count);
+    } else {
+      const Real* values =
+          ReadAs<Real>(task, from + offset * size, reduced.inner_stride, count, buffer);
+      Include(task, values, count, begin, most, &partial);
+    }
     begin += count;
     column += count;
     if (column == reduced.length) {
@@ -233,18 +266,17 @@ Partial<Real> ReduceAll(const ReduceTask& task, const char* from, bool parallel,
   };
   Partial<Real> all;
   const std::int64_t segments = (total + kSegment - 1) / kSegment;
+  if (!parallel) {
+    for (std::int64_t k = 0; k < segments; ++k) Combine(task, segment(k), &all);
+    return all;
+  }
   constexpr std::int64_t kBatch = 64;  // partial results that are kept at a time
   for (std::int64_t first = 0; first < segments; first += kBatch) {
     const std::int64_t count = segments - first < kBatch ? segments - first : kBatch;
     Partial<Real> partials[kBatch];
-    const auto run = [&](std::int64_t begin, std::int64_t end) {
+    rt::ParallelFor(count, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t k = begin; k < end; ++k) partials[k] = segment(first + k);
-    };
-    if (parallel) {
-      rt::ParallelFor(count, 1, run);
-    } else {
-      run(0, count);
-    }
+    });
     for (std::int64_t k = 0; k < count; ++k) Combine(task, partials[k], &all);
   }
   return all;

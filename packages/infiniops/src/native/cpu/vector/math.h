@@ -237,14 +237,38 @@ inline Floats Silu(Floats x) {
 }
 inline double Silu(double x) { return x * Sigmoid(x); }
 
+/// The error function as a fraction of polynomials: absolute error at most 3.4e-7, which is worse
+/// than that of `Erf`, at half of its work.
+inline Floats ErfByFraction(Floats x) {
+  const Floats size = Abs(x);
+  const Floats t = size > Broadcast(4.0f) ? Broadcast(4.0f) : size;  // NaN passes
+  const Floats square = t * t;
+  Floats p = Broadcast(0x1.0b01f6p-19f);
+  p = MultiplyAdd(p, square, Broadcast(0x1.2a22f4p-12f));
+  p = MultiplyAdd(p, square, Broadcast(0x1.fb6256p-9f));
+  p = MultiplyAdd(p, square, Broadcast(0x1.b2b188p-5f));
+  p = MultiplyAdd(p, square, Broadcast(0x1.8bc84p-3f));
+  p = MultiplyAdd(p, square, Broadcast(0x1.20dd74p+0f));
+  Floats q = Broadcast(0x1.3a064p-15f);
+  q = MultiplyAdd(q, square, Broadcast(0x1.3607ap-10f));
+  q = MultiplyAdd(q, square, Broadcast(0x1.f17e7p-7f));
+  q = MultiplyAdd(q, square, Broadcast(0x1.d7fac6p-4f));
+  q = MultiplyAdd(q, square, Broadcast(0x1.025acp-1f));
+  q = MultiplyAdd(q, square, Broadcast(1.0f));
+  const Floats value = t * p / q;
+  const Floats one = Broadcast(1.0f);
+  return WithSign((size > Broadcast(4.0f)) | (value > one) ? one : value, x);
+}
+
 /// x times the distribution function of the normal distribution.
-inline Floats Gelu(Floats x) { return 0.5f * x * (1.0f + Erf(x * 0.70710678f)); }
+inline Floats Gelu(Floats x) { return 0.5f * x * (1.0f + ErfByFraction(x * 0.70710678f)); }
 inline double Gelu(double x) { return 0.5 * x * (1 + Erf(x * 0.70710678118654752440)); }
 
 /// The same by the hyperbolic tangent.
 inline Floats GeluTanh(Floats x) {
-  const Floats inner = 0.79788456f * MultiplyAdd(x * x * x, Broadcast(0.044715f), x);
-  return 0.5f * x * (1.0f + Tanh(inner));
+  // (1 + tanh(y)) / 2 is the sigmoid of 2 y.
+  const Floats twice = 1.59576912f * MultiplyAdd(x * x * x, Broadcast(0.044715f), x);
+  return x * Sigmoid(twice);
 }
 inline double GeluTanh(double x) {
   const double inner = 0.79788456080286535588 * (x + 0.044715 * x * x * x);

@@ -5,6 +5,7 @@
 #include <infini/rt/parallel.h>
 
 #include <cstring>
+#include <iterator>
 
 #include "native/cpu/vector/dtype.h"
 #include "native/cpu/vector/elementwise.h"
@@ -73,33 +74,69 @@ using Lanes = typename LanesOf<Real>::type;
 template <typename Real>
 inline constexpr auto kWideLanes = static_cast<std::int64_t>(64 / sizeof(Real));
 
+/// A vector of `kCount` elements.
+template <typename T, int kCount>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(kCount * sizeof(T))));
+};
+
+/// The sum of `kCount` lanes that start at `lanes`, halves added to halves until one is left.
+template <int kCount, typename Real>
+double FoldLanes(const Real* lanes) {
+  using Half = typename VectorOf<Real, kCount / 2>::type;
+  using Sum = typename VectorOf<double, kCount / 2>::type;
+  Half halves[2];
+  std::memcpy(halves, lanes, sizeof(halves));
+  const Sum sum = __builtin_convertvector(halves[0], Sum) + __builtin_convertvector(halves[1], Sum);
+  if constexpr (kCount == 4) {
+    return sum[0] + sum[1];
+  } else {
+    return FoldLanes<kCount / 2>(reinterpret_cast<const double*>(&sum));
+  }
+}
+
+/// `kWideLanes` values as accumulators.
+template <typename T>
+Lanes<Accumulator<T>> LoadWide(const T* values) {
+  using Wide = Lanes<Accumulator<T>>;
+  Wide wide;
+  if constexpr (std::is_same_v<T, Accumulator<T>>) {
+    std::memcpy(&wide, values, sizeof(wide));
+  } else {
+    Floats parts[sizeof(Wide) / sizeof(Floats)];
+    for (std::size_t part = 0; part < std::size(parts); ++part) {
+      parts[part] = Load(values + part * kLanes);
+    }
+    std::memcpy(&wide, parts, sizeof(wide));
+  }
+  return wide;
+}
+
 /// The sum of `term` of `count` values in an order that follows from `count` alone; the lanes are
 /// added in double. `term` of `fill`, which fills up the last vector, must be zero.
-template <typename Real, typename Term>
-double SumOfTerms(const Real* values, std::int64_t count, Term term, Real fill = 0) {
+template <typename T, typename Term>
+double SumOfTerms(const T* values, std::int64_t count, Term term, Accumulator<T> fill = 0) {
+  using Real = Accumulator<T>;
   using Wide = Lanes<Real>;
   constexpr auto kWidth = kWideLanes<Real>;
   Wide sums[4] = {};
   std::int64_t i = 0;
   for (; i + 4 * kWidth <= count; i += 4 * kWidth) {
-    for (int k = 0; k < 4; ++k) {
-      Wide value;
-      std::memcpy(&value, values + i + k * kWidth, sizeof(value));
-      sums[k] += term(value);
-    }
+    for (int k = 0; k < 4; ++k) sums[k] += term(LoadWide(values + i + k * kWidth));
   }
   for (int k = 0; i < count; i += kWidth, ++k) {
-    Wide value = fill - Wide{};
+    alignas(64) Real last[kWidth];
+    for (std::int64_t lane = 0; lane < kWidth; ++lane) last[lane] = fill;
     const std::int64_t rest = count - i < kWidth ? count - i : kWidth;
-    std::memcpy(&value, values + i, static_cast<std::size_t>(rest) * sizeof(Real));
-    sums[k] += term(value);
+    if constexpr (std::is_same_v<T, Real>) {
+      std::memcpy(last, values + i, static_cast<std::size_t>(rest) * sizeof(Real));
+    } else {
+      for (std::int64_t lane = 0; lane < rest; ++lane) last[lane] = Widen(values[i + lane]);
+    }
+    sums[k] += term(LoadWide(last));
   }
   const Wide sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  double total = 0;
-  for (int lane = 0; lane < kWidth; ++lane) {
-    total += static_cast<double>(sum[lane]);
-  }
-  return total;
+  return FoldLanes<kWidth>(reinterpret_cast<const Real*>(&sum));
 }
 
 /// The sum of squares of `count` values, at most `kRowBlock`.
@@ -109,8 +146,8 @@ double SumOfSquares(const Real* values, std::int64_t count) {
 }
 
 /// The sum of `count` values, at most `kRowBlock`.
-template <typename Real>
-double SumOf(const Real* values, std::int64_t count) {
+template <typename T>
+double SumOf(const T* values, std::int64_t count) {
   return SumOfTerms(values, count, [](auto value) { return value; });
 }
 
