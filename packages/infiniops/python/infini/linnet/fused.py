@@ -4,9 +4,11 @@ the ops of the graph one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from infini.linnet.attention import cached_attention
+from infini.linnet.products import Product, are_siblings, joined_launch, products_of
 from infini.linnet.program import (
     FromJoined,
     FromPath,
@@ -19,11 +21,11 @@ from infini.linnet.program import (
 from infini.linnet.single import Places
 from infini.linnet.table import OPERATOR_DTYPES
 from linnet.backends import ExecutableMeta, Region
-from linnet.backends.linears import plain_linears, sibling_regions
 from linnet.graph import Call, Graph, Step, fold
 
 RMS_NORM = "std.nn.norm::rms_norm"
 SWIGLU = "std.nn.mlp::swiglu"
+SILU = "std.nn.activations::silu"
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Fused:
 
 def fused_regions(graph: Graph, operators: frozenset[str]) -> Iterator[Fused]:
     """Every fusion that the operators at hand allow; they may overlap."""
-    for find in (_siblings, _gated, _sums_and_norms):
+    for find in (_attention, _siblings, _gated, _gated_products, _sums_and_norms):
         for fused in find(graph, operators):
             if fused.region.problem is None:
                 yield fused
@@ -47,21 +49,27 @@ def fused_regions(graph: Graph, operators: frozenset[str]) -> Iterator[Fused]:
 
 def _siblings(graph: Graph, operators: frozenset[str]) -> Iterator[Fused]:
     """Products of one input, as one product with the weights laid side by side."""
-    if not {"linear", "copy"} <= operators:
+    if "copy" not in operators:
         return
     inside = {n for call in graph.semantic_calls(SWIGLU) for n in range(call.start, call.stop)}
-    linears = [one for one in plain_linears(graph) if one.call.start not in inside]
-    for region, siblings in sibling_regions(graph, linears):
-        paths = tuple(one.path for one in siblings)
-        yield Fused(region, _joined_program(graph, region, siblings[0].x, paths))
+    groups: dict[tuple[str, int], list[Product]] = {}
+    for product in products_of(graph, operators).values():
+        if product.call.start not in inside:
+            groups.setdefault((product.operator, product.x), []).append(product)
+    for group in groups.values():
+        group.sort(key=lambda product: product.call.start)
+        if len(group) < 2 or not are_siblings(group):
+            continue
+        region = Region.of_steps(graph, [n for product in group for n in product.steps])
+        if region.problem is None and region.outputs == tuple(one.result for one in group):
+            yield Fused(region, _joined_program(graph, region, group))
 
 
-def _joined_program(graph: Graph, region: Region, x: int, paths: tuple[str, ...]) -> Program:
+def _joined_program(graph: Graph, region: Region, products: Sequence[Product]) -> Program:
     values = [graph.values[number] for number in region.outputs]
     columns = [value.shape[-1] for value in values]
     whole = Temporary(0, (*values[0].shape[:-1], sum(columns)), values[0].dtype)
-    tensors = {"input": _viewed(graph, region, x), "weight": Viewed(FromJoined(paths))}
-    launches = [Launch("linear", tensors, outputs={"out": Viewed(whole)})]
+    launches = [joined_launch(products, _viewed(graph, region, products[0].x), Viewed(whole))]
     start = 0
     for n, count in enumerate(columns):
         view = (*(slice(None),) * (len(whole.shape) - 1), slice(start, start + count))
@@ -70,6 +78,12 @@ def _joined_program(graph: Graph, region: Region, x: int, paths: tuple[str, ...]
         )
         start += count
     return Program(launches, [(v.shape, v.dtype) for v in values], _meta(region))
+
+
+def _attention(graph: Graph, operators: frozenset[str]) -> Iterator[Fused]:
+    """A new token's attention with its cache."""
+    for region, program in cached_attention(graph, operators):
+        yield Fused(region, program)
 
 
 # --- gated feed-forward layers ---
@@ -111,6 +125,39 @@ def _gated(graph: Graph, operators: frozenset[str]) -> Iterator[Fused]:
             ),
         ]
         yield Fused(region, Program(launches, [(out.shape, dtype)], _meta(region)))
+
+
+def _gated_products(graph: Graph, operators: frozenset[str]) -> Iterator[Fused]:
+    """silu of one product times another one of the same input, where no op stands for it: both as
+    one product, and silu times.
+    """
+    if "silu_and_mul" not in operators:
+        return
+    inside = {n for call in graph.semantic_calls(SWIGLU) for n in range(call.start, call.stop)}
+    products = products_of(graph, operators)
+    opened = {call.results[0]: call for call in graph.semantic_calls(SILU)}
+    for step in graph.steps:
+        if step.kind != "mul" or step.index in inside or step.operands[0] not in opened:
+            continue
+        silu = opened[step.operands[0]]
+        x = silu.argument("x")
+        gate = products.get(x) if isinstance(x, int) else None
+        up = products.get(step.operands[1])
+        if gate is None or up is None or not are_siblings((gate, up)):
+            continue
+        value = graph.values[step.results[0]]
+        if any(graph.values[one.result].shape != value.shape for one in (gate, up)):
+            continue
+        steps = {*gate.steps, *up.steps, *range(silu.start, silu.stop), step.index}
+        region = Region.of_steps(graph, steps)
+        if region.problem is not None or region.outputs != step.results:
+            continue
+        both = Temporary(0, (*value.shape[:-1], 2 * value.shape[-1]), value.dtype)
+        launches = [
+            joined_launch((gate, up), _viewed(graph, region, gate.x), Viewed(both)),
+            Launch("silu_and_mul", {"input": Viewed(both)}, outputs={"out": Viewed(Result(0))}),
+        ]
+        yield Fused(region, Program(launches, [(value.shape, value.dtype)], _meta(region)))
 
 
 # --- a sum and the norm of it ---

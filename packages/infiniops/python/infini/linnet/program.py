@@ -65,10 +65,14 @@ Place: TypeAlias = FromInput | FromPath | FromJoined | FromConstant | Result | T
 
 @dataclass(frozen=True)
 class Viewed:
-    """A place, indexed by `view` (slices and None)."""
+    """A place: indexed by `view` (slices and None), then seen as `shape`, then with its dimensions
+    in `order`, where these are given.
+    """
 
     place: Place
     view: tuple[slice | None, ...] = ()
+    shape: tuple[int, ...] | None = None
+    order: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,11 @@ class _Run:
 
     def tensor(self, viewed: Viewed) -> Tensor:
         found = self._at(viewed.place)
-        return found[viewed.view] if viewed.view else found
+        if viewed.view:
+            found = found[viewed.view]
+        if viewed.shape is not None:
+            found = found.view(viewed.shape)
+        return found if viewed.order is None else found.permute(viewed.order)
 
     def _at(self, place: Place) -> Tensor:
         if isinstance(place, FromInput):
