@@ -1,5 +1,6 @@
 import array
 import gc
+import os
 import subprocess
 import sys
 import warnings
@@ -211,6 +212,13 @@ def test_a_failing_exporter_is_named() -> None:
     with pytest.raises(TypeError, match=r"`input` cannot be read: .*not today"):
         infini.ops.add(Broken(), torch.ones(2))
 
+    class Talkative:
+        def __dlpack__(self, **options: Any) -> Any:
+            raise BufferError("not today\nframe #26: _start + 0x21")
+
+    with pytest.raises(TypeError, match=r"`input` cannot be read: BufferError: not today$"):
+        infini.ops.add(Talkative(), torch.ones(2))
+
     class Liar:
         def __dlpack__(self, **options: Any) -> Any:
             return 42
@@ -283,7 +291,7 @@ def test_config_is_for_triton() -> None:
         infini.ops.add(torch.ones(2), torch.ones(2), config={"BLOCK": 64})
 
 
-@pytest.mark.parametrize("alpha", [2, True, 2.0, np.float64(2), np.int64(2), 2**70])
+@pytest.mark.parametrize("alpha", [2, True, 2.0, np.float64(2), np.float32(2), np.int64(2), 2**70])
 def test_numbers_of_every_kind_are_read(alpha: Any) -> None:
     a = torch.ones(2)
     if alpha == 2**70:
@@ -291,6 +299,40 @@ def test_numbers_of_every_kind_are_read(alpha: Any) -> None:
             infini.ops.add(a, a, alpha=alpha)
     else:
         assert infini.ops.add(a, a, alpha=alpha).tolist() == [1 + float(alpha)] * 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "printed"),
+    [
+        # A forked child cannot use the device, and drops what the parent owns.
+        (
+            "",
+            "pid = os.fork()\nif pid == 0:\n    del a\n    sys.exit(0)\n"
+            "status = os.waitpid(pid, 0)[1]\ndel a\nsys.exit(status)",
+            "",
+        ),
+        (
+            "",
+            "pid = os.fork()\nif pid == 0:\n    sys.exit(0)\n"
+            "status = os.waitpid(pid, 0)[1]\nsys.exit(status)",
+            "",
+        ),
+        ("free:1", "del a", "infini.ops: a tensor on sim:0 was not freed: Free"),
+    ],
+    ids=["fork", "fork-exit", "failure"],
+)
+def test_a_tensor_that_cannot_be_freed_ends_no_process(fault: str, code: str, printed: str) -> None:
+    start = "import os, sys, infini.ops\na = infini.ops.empty([4], device='sim')\n"
+    done = subprocess.run(
+        [sys.executable, "-c", start + code],
+        env={**os.environ, "INFINI_RT_SIM_DEVICES": "1", "INFINI_RT_SIM_FAULT": fault},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(printed)
+    assert bool(done.stderr) == bool(printed)
 
 
 def test_a_crash_would_show() -> None:

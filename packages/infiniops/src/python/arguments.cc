@@ -387,6 +387,14 @@ Scalar ReadScalar(const Call& call, const char* name, nb::handle object) {
     if (integer.is_valid()) return ReadScalar(call, name, integer);
     PyErr_Clear();
   }
+  // numpy's real scalars. A tensor is no number, and a complex one has no real value.
+  const PyNumberMethods* methods = Py_TYPE(object.ptr())->tp_as_number;
+  if (methods != nullptr && methods->nb_float != nullptr && !nb::hasattr(object, "__dlpack__") &&
+      !nb::hasattr(object, "__complex__")) {
+    const double value = PyFloat_AsDouble(object.ptr());
+    if (PyErr_Occurred() == nullptr) return value;
+    Refuse(call, name, "cannot be read: " + TakePythonError());
+  }
   Refuse(call, name, "must be a number, got " + TypeName(object));
 }
 

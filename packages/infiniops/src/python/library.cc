@@ -123,12 +123,17 @@ const char* TorchOddity(nb::handle tensor) {
 }
 
 std::string TakePythonError() {
-  nb::python_error error;
-  std::string text = error.what();
-  // The last line says what went wrong; the lines before, where.
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  const std::size_t line = text.find_last_of('\n');
-  return line == std::string::npos ? text : text.substr(line + 1);
+  const nb::python_error error;
+  std::string text = nb::type_name(error.type()).c_str();
+  PyObject* message = PyObject_Str(error.value().ptr());
+  if (message == nullptr) {
+    PyErr_Clear();  // it cannot even say what went wrong
+    return text;
+  }
+  const std::string whole = nb::steal<nb::str>(message).c_str();
+  // Its first line says what went wrong; a library may add its own stack.
+  const std::string first = whole.substr(0, whole.find('\n'));
+  return first.empty() ? text : text + ": " + first;
 }
 
 }  // namespace infini::ops::python

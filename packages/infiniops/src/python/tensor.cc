@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "infini/rt/guard.h"
@@ -35,6 +36,19 @@ void DeleteCapsule(PyObject* capsule) {
   managed->deleter(managed);
 }
 
+/// Gives memory back. It runs wherever the last owner goes, so a failure is printed, not thrown.
+void FreeOn(Device device, void* data) noexcept {
+  try {
+    const rt::DeviceGuard guard(device);
+    runtime::Free(data);
+  } catch (const Error& error) {
+    // In a forked child the device, and what is allocated there, is the parent's alone.
+    if (error.code() == ErrorCode::kInvalidState) return;
+    std::fprintf(stderr, "infini.ops: a tensor on %s was not freed: %s\n",
+                 device.ToString().c_str(), error.what());
+  }
+}
+
 nb::tuple ShapeOf(const Tensor& tensor) {
   nb::list sizes;
   for (const std::int64_t size : tensor.view().shape()) sizes.append(size);
@@ -53,9 +67,7 @@ Tensor::Tensor(const TensorSpec& spec, Device device)
     data = runtime::Malloc(bytes);
   }
   memory_ = std::shared_ptr<void>(data, [device](void* owned) {
-    if (owned == nullptr) return;
-    const rt::DeviceGuard guard(device);
-    runtime::Free(owned);
+    if (owned != nullptr) FreeOn(device, owned);
   });
   view_ = TensorView(data, spec.shape, spec.dtype, device);
 }

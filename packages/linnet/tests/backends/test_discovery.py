@@ -125,6 +125,22 @@ def test_of_two_back_ends_of_one_name_the_first_distribution_wins(install: Insta
     assert "a-plugin 1.0; uninstall one of the two" in left_out.reason
 
 
+def test_a_package_keeps_the_back_end_of_its_own_name(install: Install) -> None:
+    install("a-plugin", good("same-plugin"), entry="same_plugin")
+    install("same-plugin", good("same-plugin"), entry="same_plugin")
+    assert [backend.name for backend in available()] == ["same-plugin"]
+    (left_out,) = skipped()
+    assert left_out.distribution == "a-plugin 1.0"
+
+
+def test_an_error_that_cannot_be_printed_is_a_reason_too(install: Install) -> None:
+    code = "class E(Exception):\n    def __str__(self): raise ValueError\nraise E()"
+    install("bad-plugin", code)
+    install("good-plugin", good())
+    assert [backend.name for backend in available()] == ["good"]
+    assert skipped()[0].reason == "E: its text cannot be had (ValueError)"
+
+
 def test_no_package_takes_the_name_of_a_back_end_that_comes_along(install: Install) -> None:
     install("a-plugin", good("cublaslt"))
     install("z-own", None, value="linnet.torch.cublaslt:CublasLt", entry="cublaslt")

@@ -182,6 +182,27 @@ def test_a_symbolic_link_stays_one(tmp_path: Path) -> None:
     assert set(entries(target)) == {"kept", "key"}
 
 
+def test_a_link_to_another_file_is_left_alone(tmp_path: Path) -> None:
+    target = written(tmp_path / "elsewhere" / "notes.txt", "not ours")
+    path = tmp_path / "benchmarks.json"
+    path.symlink_to(target)
+    with pytest.warns(BenchmarkWarning, match="is a link to a file that is not JSON"):
+        store = BenchmarkStore(path)
+    store.put({"key": Timing(1.0, 2.0)})
+    assert (store.get("key"), target.read_text()) == (Timing(1.0, 2.0), "not ours")
+    assert [found.name for found in target.parent.iterdir()] == ["notes.txt"]
+
+
+def test_what_is_no_regular_file_is_neither_read_nor_moved(tmp_path: Path) -> None:
+    path = tmp_path / "benchmarks.json"
+    os.mkfifo(path)  # reading it would not end
+    with pytest.warns(BenchmarkWarning, match="is no regular file"):
+        store = BenchmarkStore(path)
+    store.put({"key": Timing(1.0, 2.0)})
+    assert store.get("key") == Timing(1.0, 2.0)
+    assert path.is_fifo()
+
+
 def test_a_wrong_time_is_refused_and_nothing_written(tmp_path: Path) -> None:
     path = tmp_path / "benchmarks.json"
     with pytest.raises(ValueError, match="key: not a time in seconds"):

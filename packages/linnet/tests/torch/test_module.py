@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import sys
 import traceback
 from pathlib import Path
@@ -243,6 +244,51 @@ def test_a_copied_model_has_states_of_its_own() -> None:
     assert twin.tensor("total").tolist() == [0, 0]
     twin.step(torch.full((2,), 5.0))
     assert model.tensor("total").tolist() == [1, 1]
+
+
+def test_a_model_that_ran_is_copied_and_runs() -> None:
+    model = model_of(counter())
+    model.step(torch.ones(2))
+    twin = copy.deepcopy(model)
+    assert twin.step(torch.ones(2)).tolist() == model.step(torch.ones(2)).tolist()
+
+
+def test_pickling_says_what_to_save_instead() -> None:
+    with pytest.raises(TypeError, match=r"cannot be pickled; save its state_dict\(\)"):
+        pickle.dumps(model_of(counter()))
+
+
+@pytest.mark.parametrize("compile", COMPILES)
+@pytest.mark.parametrize(
+    ("tensor", "text"),
+    [
+        (torch.ones(1), r"w: expected f32\[2\], got f32\[1\]"),
+        (torch.ones(2).bfloat16(), r"w: expected f32\[2\], got bf16\[2\]"),
+        (torch.ones(2).to_sparse(), r"w: expected f32\[2\], got a tensor of layout sparse_coo"),
+        (torch.ones(2, device="meta"), r"w: expected f32\[2\], got a meta tensor"),
+    ],
+    ids=["shape", "dtype", "layout", "meta"],
+)
+def test_a_weight_replaced_by_one_that_does_not_fit_is_named(
+    compile: bool | None, tensor: torch.Tensor, text: str
+) -> None:
+    builder = GraphBuilder()
+    x, w = builder.input("x", (2,)), builder.parameter("w", (2,))
+    model = model_of(builder.graph(builder.step("mul", x, w)))
+    model.run_entry("forward", [torch.ones(2)], compile=compile)
+    model._parameters["w"] = torch.nn.Parameter(tensor, requires_grad=False)
+    graph = model.graph_for("forward", [torch.ones(2)])
+    with pytest.raises(ValueError, match=text):
+        model.run_graph(graph, [torch.ones(2)], compile)
+
+
+def test_a_negative_view_is_read_by_its_values() -> None:
+    builder = GraphBuilder()
+    model = model_of(builder.graph(builder.step("neg", builder.input("x", (2,)))))
+    x = torch._neg_view(torch.ones(2))
+    (bound,) = model.bind(model.graph_for("forward", [x]), [x])
+    assert not bound.is_neg()
+    assert bound.tolist() == [-1, -1]
 
 
 def test_members_may_be_called_like_methods_of_a_module() -> None:

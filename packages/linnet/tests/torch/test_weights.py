@@ -95,6 +95,24 @@ def test_every_problem_is_listed_in_one_error() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("weights", "text"),
+    [
+        (
+            {"gain": torch.ones(2).to_sparse()},
+            "gain: expected a dense tensor, got a tensor of layo",
+        ),
+        ({"gain": torch.ones(2, device="meta")}, "gain: expected a dense tensor, got a meta tens"),
+        ({"gain": None}, "gain: expected a tensor, got NoneType"),
+        ([1], "expected the path of a file or folder, or tensors by name, got list"),
+    ],
+    ids=["sparse", "meta", "none", "list"],
+)
+def test_what_is_no_set_of_dense_tensors_is_refused(weights: Any, text: str) -> None:
+    with pytest.raises(WeightsError, match=text):
+        read_headers(weights)
+
+
 def test_unexpected_tensors_are_allowed_where_not_strict() -> None:
     given = weights(extra=torch.ones(1))
     x = torch.randn(2, 4)

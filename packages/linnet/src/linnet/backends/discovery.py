@@ -70,10 +70,17 @@ def _load_all() -> _Found:
     backends: dict[str, tuple[Backend, EntryPoint]] = {}
     left_out: list[Skipped] = []
     # Sorted, so that which of two back ends of one name is used does not depend on the disk.
-    # Those of Linnet come first, so that no other package takes their names.
+    # Those of Linnet come first, then those that have the name of their package, so that no other
+    # package takes their names.
     points = sorted(
         entry_points(group=GROUP),
-        key=lambda p: (not p.value.startswith("linnet."), p.name, _distribution(p), p.value),
+        key=lambda p: (
+            not p.value.startswith("linnet."),
+            not _bears_name_of_package(p),
+            p.name,
+            _distribution(p),
+            p.value,
+        ),
     )
     for point in points:
         _loading = point.name
@@ -135,12 +142,20 @@ def check_backend(backend: Any, source: str) -> Backend:
 
 
 def _reason(error: BaseException) -> str:
-    text = str(error)
+    try:
+        text = str(error)
+    except Exception as another:
+        text = f"its text cannot be had ({type(another).__name__})"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _skip(point: EntryPoint, reason: str) -> Skipped:
     return Skipped(point.name, point.value, _distribution(point), reason)
+
+
+def _bears_name_of_package(point: EntryPoint) -> bool:
+    name = "" if point.dist is None else point.dist.name
+    return name.replace("-", "_").lower() == point.name.replace("-", "_").lower()
 
 
 def _distribution(point: EntryPoint) -> str:

@@ -11,6 +11,7 @@ import contextlib
 import json
 import math
 import os
+import stat
 import tempfile
 import threading
 import warnings
@@ -127,7 +128,12 @@ class BenchmarkStore:
 
     def _read(self) -> dict[str, Timing]:
         try:
-            if self.path.stat().st_size > MAX_BYTES:
+            found = self.path.stat()
+            if not stat.S_ISREG(found.st_mode):
+                # A pipe would not end, and what stands there has another owner.
+                self._memory_only("is no regular file")
+                return {}
+            if found.st_size > MAX_BYTES:
                 raise _UnreadableError(f"is larger than {MAX_BYTES // 2**20} MiB")
             text = self.path.read_bytes()
         except FileNotFoundError:
@@ -183,10 +189,13 @@ class BenchmarkStore:
             raise
 
     def _set_aside(self, reason: str) -> None:
-        target = Path(os.path.realpath(self.path))
-        aside = target.with_name(target.name + ".corrupt")
+        if self.path.is_symlink():
+            # What it names need not be Linnet's.
+            self._memory_only(f"is a link to a file that {reason}, which is left alone")
+            return
+        aside = self.path.with_name(self.path.name + ".corrupt")
         try:
-            target.replace(aside)
+            self.path.replace(aside)
         except OSError:
             self._memory_only(f"{reason} and cannot be moved away")
             return

@@ -35,6 +35,16 @@ def describe(shape: tuple[int, ...], dtype: str) -> str:
     return f"{dtype}[{', '.join(map(str, shape))}]" if shape else dtype
 
 
+def dense_problem(tensor: torch.Tensor) -> str | None:
+    """Why kernels cannot read the memory of a tensor; None where they can."""
+    if tensor.is_meta:
+        return "got a meta tensor, which has no contents"
+    if tensor.layout != torch.strided or tensor.is_quantized:
+        kind = "quantized" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
+        return f"got a tensor of layout {kind}; convert it with .to_dense() or .dequantize()"
+    return None
+
+
 def describe_tensor(tensor: torch.Tensor) -> str:
     """`f32[2, 3]` in Linnet's words; PyTorch's name for a dtype that Linnet has not."""
     name = LINNET_DTYPES.get(tensor.dtype, str(tensor.dtype))

@@ -117,7 +117,8 @@ def _bind_one(graph: Graph, name: str, number: int, leaf: Any, device: torch.dev
             f"{where}: the model is on {device}, the tensor on {leaf.device}; move it with "
             f'.to("{device}")'
         )
-    return leaf
+    # Kernels read the memory, where a negative or conjugate view differs from its values.
+    return leaf.resolve_neg().resolve_conj()
 
 
 def same_device(one: torch.device, other: torch.device) -> bool:

@@ -95,7 +95,13 @@ def load_program(
         declared, stored, bindings=renamed, strict=strict, cast_dtype=cast_dtype
     )
     dtypes = {entry.path: entry.dtype for entry in declared}
-    tensors = read_tensors(matched, dtypes, torch.device(device))
-    return LinnetModule(
-        program, tensors, device=device, numerics=numerics, compile=compile, trainable=trainable
-    )
+    with torch.inference_mode(False):
+        tensors = read_tensors(matched, dtypes, torch.device(device))
+        return LinnetModule(
+            program,
+            tensors,
+            device=device,
+            numerics=numerics,
+            compile=compile,
+            trainable=trainable,
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from difflib import get_close_matches
 from functools import partial
 from itertools import pairwise
@@ -12,13 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from linnet.graph import Graph
-from linnet.torch.dtypes import FLOATS, describe, torch_dtype
+from linnet.torch.dtypes import FLOATS, dense_problem, describe, describe_tensor, torch_dtype
 from linnet.torch.inputs import bind, describe_input, name_inputs, unflatten
 from linnet.torch.interpret import interpret
 from linnet.torch.joining import join_parameters
 from linnet.torch.program import Program
 from linnet.torch.runner import Runner
 from linnet.torch.stages import Portion
+from linnet.torch.watch import Watch
 from linnet.torch.weights import Declared
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ class LinnetModule(Block):
         self._runners: dict[Any, Runner] = {}
         self._steps: dict[int, Captured] = {}
         self._latest: dict[str, Graph] = {}
+        self._fitting: dict[int, Watch] = {}
         self._device = torch.device(device)
         for entry in program.declared(self.bound):
             self._add(entry, tensors.get(entry.path))
@@ -155,6 +158,25 @@ class LinnetModule(Block):
         """
         return join_parameters(self, paths)
 
+    # --- copies ---
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LinnetModule:
+        """A model with tensors of its own; what was made to run this one is made anew for it."""
+        copied = self.__class__.__new__(self.__class__)
+        memo[id(self)] = copied
+        memo[id(self.program)] = self.program
+        made = ("_graphs", "_runners", "_steps", "_latest", "_fitting")
+        for name, value in self.__dict__.items():
+            copied.__dict__[name] = {} if name in made else deepcopy(value, memo)
+        return copied
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        """TypeError: a checked program is no data."""
+        raise TypeError(
+            f"{self.program.name}: a LinnetModule cannot be pickled; save its state_dict() and "
+            "give that to linnet.torch.load with the source"
+        )
+
     # --- running entries ---
 
     def __getattr__(self, name: str) -> Any:
@@ -205,6 +227,7 @@ class LinnetModule(Block):
         """Runs a graph of this model on bound inputs, stores its states, returns flat results."""
         if compile == "reduce-overhead":
             return self._captured(graph)(list(inputs))
+        self._check_tensors(graph)
         states = {state.path: self.tensor(state.path) for state in graph.states}
         if compile is False:
             parameters = {p.path: self.tensor(p.path) for p in graph.parameters}
@@ -215,6 +238,25 @@ class LinnetModule(Block):
             results, written = runner.run(inputs, self.tensor)
             fixed = runner.kept()
         return commit(results, written, states, fixed)
+
+    def _check_tensors(self, graph: Graph) -> None:
+        """ValueError for a tensor that was replaced by one which is not as declared."""
+        watch = self._fitting.get(id(graph))
+        if watch is not None and not watch.changed():
+            return
+        used = [(one.path, graph.values[one.value]) for one in graph.parameters]
+        used += [(one.path, graph.values[one.value]) for one in graph.states]
+        for path, value in used:
+            tensor = self.tensor(path)
+            problem = dense_problem(tensor)
+            if tuple(tensor.shape) != value.shape or tensor.dtype != torch_dtype(value.dtype):
+                problem = f"got {describe_tensor(tensor)}"
+            if problem is not None:
+                expected = describe(value.shape, value.dtype)
+                raise ValueError(f"{self.program.name}: {path}: expected {expected}, {problem}")
+        watch = Watch(self, [path for path, _ in used], contents=False)
+        watch.renew()
+        self._fitting[id(graph)] = watch
 
     def _captured(self, graph: Graph) -> Captured:
         found = self._steps.get(id(graph))

@@ -11,6 +11,7 @@ from linnet.graph import Graph
 from linnet.torch.emit import Source, emit
 from linnet.torch.generated import Functions, load_functions
 from linnet.torch.stages import Portion
+from linnet.torch.watch import Stamp, stamp
 
 #: `main` of a module compiled by a `torch.compile` back end, by both.
 _compiled: dict[tuple[Functions, str], Callable[..., tuple[Tensor, ...]]] = {}
@@ -50,7 +51,7 @@ class Runner:
         self._main = functions.main if backend is None else compiled_main(functions, backend)
         self._constants: tuple[Tensor, ...] | None = None
         self._prepared: tuple[Tensor, ...] = ()
-        self._prepared_from: tuple[tuple[int, int], ...] | None = None
+        self._prepared_from: tuple[Stamp, ...] | None = None
 
     @staticmethod
     def of_graph(
@@ -137,7 +138,7 @@ class Runner:
 
     def _prepare(self, tensor: Callable[[str], Tensor]) -> None:
         parameters = [tensor(path) for path in self.source.prepare_parameters]
-        seen = tuple((parameter.data_ptr(), parameter._version) for parameter in parameters)
+        seen = tuple(map(stamp, parameters))
         if seen != self._prepared_from:
             assert self._constants is not None
             with torch.no_grad():

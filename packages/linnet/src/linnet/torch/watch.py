@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import is_
-from typing import Any
+from operator import attrgetter, is_
+from typing import Any, TypeAlias
 
+import torch
 from torch import Tensor, nn
+
+#: Where a tensor lies, how, and how often it was written; another one means another content.
+Stamp: TypeAlias = "tuple[int, torch.Size, tuple[int, ...], torch.dtype, int]"
+_dtype = attrgetter("dtype")
+
+
+def stamp(tensor: Tensor) -> Stamp:
+    """The stamp of a tensor. ValueError for one of inference mode, whose writes are not counted."""
+    version = _version(tensor)
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, version
+
+
+def _version(tensor: Tensor) -> int:
+    if tensor.is_inference():
+        raise ValueError(
+            "a weight was made under torch.inference_mode(), where PyTorch counts no writes, so a "
+            "change of it could not be seen; make it outside, or give a clone made outside"
+        )
+    return tensor._version
 
 
 class Watch:
     """Tensors of a module by path, as they were when `renew` was called last.
 
-    A tensor counts as changed when another one is at its path, when it lies elsewhere, or, with
-    `contents`, when PyTorch counted a write to it. Writes through `.data` are not counted by
-    PyTorch, and so are not seen.
+    A tensor counts as changed when another one is at its path, when it lies elsewhere or in another
+    way (`.data` was set to a view), or, with `contents`, when PyTorch counted a write to it. Writes
+    through `.data` are not counted by PyTorch, and so are not seen.
 
     A captured step looks at every tensor of a model before each replay, so a look is a few passes
     without a line of Python for each tensor.
@@ -30,6 +50,7 @@ class Watch:
         self._objects: list[object] = []
         self._tensors: list[Tensor] = []
         self._addresses: list[int] = []
+        self._layouts: list[object] = []
         self._versions: list[int] = []
         self._renewed = False
 
@@ -41,6 +62,8 @@ class Watch:
         if not all(map(is_, found, self._objects)):
             return True
         if list(map(Tensor.data_ptr, self._tensors)) != self._addresses:
+            return True
+        if self._layouts_now() != self._layouts:
             return True
         return self._contents and [t._version for t in self._tensors] != self._versions
 
@@ -74,5 +97,14 @@ class Watch:
         self._objects = [found for _, _, found in places]
         self._tensors = tensors
         self._addresses = list(map(Tensor.data_ptr, tensors))
-        self._versions = [tensor._version for tensor in tensors]
+        self._layouts = self._layouts_now()
+        self._versions = [_version(tensor) for tensor in tensors] if self._contents else []
         self._renewed = True
+
+    def _layouts_now(self) -> list[object]:
+        tensors = self._tensors
+        return [
+            *map(Tensor.size, tensors),
+            *map(Tensor.stride, tensors),
+            *map(_dtype, tensors),
+        ]

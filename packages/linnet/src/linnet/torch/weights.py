@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from linnet.torch.dtypes import FLOATS, LINNET_DTYPES, describe, torch_dtype
+from linnet.torch.dtypes import FLOATS, LINNET_DTYPES, dense_problem, describe, torch_dtype
 
 INDEX = "model.safetensors.index.json"
 #: SafeTensors' names of element types -> Linnet's.
@@ -72,6 +72,11 @@ def read_headers(weights: Weights) -> dict[str, Stored]:
     """What `weights` offers, without its contents. WeightsError for what is no set of weights."""
     if isinstance(weights, Mapping):
         return {name: _in_memory(name, tensor) for name, tensor in weights.items()}
+    if not isinstance(weights, (str, Path)):
+        raise WeightsError(
+            "weights: expected the path of a file or folder, or tensors by name, got "
+            f"{type(weights).__name__}"
+        )
     path = Path(weights)
     found: dict[str, Stored] = {}
     for file, expected in _files(path):
@@ -131,6 +136,11 @@ def _header(file: Path) -> dict[str, Stored]:
 
 
 def _in_memory(name: str, tensor: Tensor) -> Stored:
+    if not isinstance(tensor, Tensor):
+        raise WeightsError(f"weights: {name}: expected a tensor, got {type(tensor).__name__}")
+    problem = dense_problem(tensor)
+    if problem is not None:
+        raise WeightsError(f"weights: {name}: expected a dense tensor, {problem}")
     dtype = LINNET_DTYPES.get(tensor.dtype, str(tensor.dtype))
     return Stored(name, tuple(tensor.shape), dtype, tensor=tensor)
 
@@ -192,7 +202,10 @@ def read_tensors(
         if offer.file is not None:
             by_file.setdefault(offer.file, []).append(path)
         elif offer.tensor is not None:
-            tensors[path] = offer.tensor.detach().to(device, torch_dtype(dtypes[path]))
+            tensor = offer.tensor.detach().resolve_neg().resolve_conj()
+            # Of a tensor of inference mode PyTorch counts no writes, which would go unseen.
+            tensor = tensor.clone() if tensor.is_inference() else tensor
+            tensors[path] = tensor.to(device, torch_dtype(dtypes[path]))
     for file, paths in by_file.items():
         try:
             with safe_open(file, framework="pt") as opened:

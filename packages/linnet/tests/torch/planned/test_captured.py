@@ -104,51 +104,6 @@ def test_a_wrong_input_is_named_before_anything_runs(
     assert torch.isfinite(made).all()
 
 
-def replace_parameter(model: LinnetModule) -> None:
-    up = model.get_submodule("layers.0.up")
-    up.weight = torch.nn.Parameter(torch.full((16, 8), 0.5), requires_grad=False)
-
-
-def write_parameter(model: LinnetModule) -> None:
-    with torch.no_grad():
-        model.get_parameter("layers.0.up.weight").mul_(0.5)
-
-
-def replace_data(model: LinnetModule) -> None:
-    model.get_parameter("layers.0.up.weight").data = torch.full((16, 8), 0.25)
-
-
-def replace_child(model: LinnetModule) -> None:
-    other = model_of(two_layer_graph(), trainable=False)
-    with torch.no_grad():
-        other.get_parameter("layers.0.up.weight").fill_(0.125)
-    model.get_submodule("layers")._modules["0"] = other.get_submodule("layers.0")
-
-
-def load_other(model: LinnetModule) -> None:
-    model.load_state_dict({k: v * 0.5 for k, v in model.state_dict().items()})
-
-
-@pytest.mark.parametrize(
-    "change", [replace_parameter, write_parameter, replace_data, replace_child, load_other]
-)
-@pytest.mark.parametrize("records", [False, True])
-def test_a_weight_that_changed_is_seen(
-    change: Callable[[LinnetModule], None], records: bool
-) -> None:
-    model = model_of(two_layer_graph())
-    step = captured(model, [batch(0)], Reference(records=records))
-    before = [step([batch(0)])[0] for _ in range(3)][-1]
-    change(model)
-    (made,) = step([batch(0)])
-    assert not torch.allclose(made, before)
-    expected = model.run_entry("forward", [batch(0)], compile=False)
-    assert torch.allclose(made, expected, rtol=1e-5, atol=1e-5)
-    (again,) = step([batch(7)])
-    expected = model.run_entry("forward", [batch(7)], compile=False)
-    assert torch.allclose(again, expected, rtol=1e-5, atol=1e-5)
-
-
 def test_the_old_recording_is_freed_before_the_new_one_is_made() -> None:
     model = model_of(two_layer_graph())
     backend = Reference()

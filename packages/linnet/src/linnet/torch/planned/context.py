@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from linnet.torch.module import LinnetModule
 from linnet.torch.planned.items import RegionItem
-from linnet.torch.watch import Watch
+from linnet.torch.watch import Stamp, Watch, stamp
 
 if TYPE_CHECKING:
     from linnet.torch.planned.plan import Plan
-
-#: Where a tensor lies and how often it was written; another pair means another content.
-Stamp = tuple[int, int]
 
 
 class Parameters(Mapping[str, Tensor]):
@@ -48,12 +46,16 @@ class PlanContext:
     ) -> None:
         self.model = model
         self.plan = plan
-        self.device = model.device
         self._parameters = Parameters(model, instead)
         self._items = tuple(items)
         self._stamps: list[tuple[Stamp, ...] | None] = [None] * len(self._items)
         read = dict.fromkeys(path for item in self._items for path in item.region.parameters)
         self._watch = Watch(model, read, contents=True)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is now."""
+        return self.model.device
 
     @property
     def parameters(self) -> Mapping[str, Tensor]:
@@ -73,7 +75,6 @@ class PlanContext:
         if not self._watch.changed():
             return False
         changed = False
-        self.device = self.model.device
         # Preparing may lay weights out anew (`join`), which others have seen elsewhere.
         for _ in range(3):
             stale = [
@@ -90,8 +91,7 @@ class PlanContext:
         return changed
 
     def _stamp(self, item: RegionItem) -> tuple[Stamp, ...]:
-        tensors = (self._parameters[path] for path in item.region.parameters)
-        return tuple((tensor.data_ptr(), tensor._version) for tensor in tensors)
+        return tuple(stamp(self._parameters[path]) for path in item.region.parameters)
 
 
 def _prepare(item: RegionItem, context: PlanContext) -> None:

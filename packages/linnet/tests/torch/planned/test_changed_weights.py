@@ -1,0 +1,124 @@
+"""A captured step sees weights that were replaced, written or moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from linnet_helpers.runtime import Reference, model_of
+from torch import Tensor
+
+from linnet.backends.testing import two_layer_graph
+from linnet.torch import LinnetModule, load
+from linnet.torch.planned import Captured
+
+
+def captured(
+    model: LinnetModule, inputs: Sequence[Any], *backends: Any, entry: str = "forward"
+) -> Captured:
+    plan = model.plan_for(entry, list(inputs), backends=backends, measure=False)
+    return Captured(plan, model.context_for(plan))
+
+
+def batch(seed: int, rows: int = 3) -> Tensor:
+    return torch.randn(rows, 8, generator=torch.Generator().manual_seed(seed))
+
+
+def replace_parameter(model: LinnetModule) -> None:
+    up = model.get_submodule("layers.0.up")
+    up.weight = torch.nn.Parameter(torch.full((16, 8), 0.5), requires_grad=False)
+
+
+def write_parameter(model: LinnetModule) -> None:
+    with torch.no_grad():
+        model.get_parameter("layers.0.up.weight").mul_(0.5)
+
+
+def replace_data(model: LinnetModule) -> None:
+    model.get_parameter("layers.0.up.weight").data = torch.full((16, 8), 0.25)
+
+
+def transpose_data(model: LinnetModule) -> None:
+    weight = model.get_parameter("layers.0.up.weight")
+    weight.data = weight.data.view(8, 16).t()
+
+
+def replace_child(model: LinnetModule) -> None:
+    other = model_of(two_layer_graph(), trainable=False)
+    with torch.no_grad():
+        other.get_parameter("layers.0.up.weight").fill_(0.125)
+    model.get_submodule("layers")._modules["0"] = other.get_submodule("layers.0")
+
+
+def load_other(model: LinnetModule) -> None:
+    model.load_state_dict({k: v * 0.5 for k, v in model.state_dict().items()})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        replace_parameter,
+        write_parameter,
+        replace_data,
+        transpose_data,
+        replace_child,
+        load_other,
+    ],
+)
+@pytest.mark.parametrize("records", [False, True])
+def test_a_weight_that_changed_is_seen(
+    change: Callable[[LinnetModule], None], records: bool
+) -> None:
+    model = model_of(two_layer_graph())
+    step = captured(model, [batch(0)], Reference(records=records))
+    before = [step([batch(0)])[0] for _ in range(3)][-1]
+    change(model)
+    (made,) = step([batch(0)])
+    assert not torch.allclose(made, before)
+    expected = model.run_entry("forward", [batch(0)], compile=False)
+    assert torch.allclose(made, expected, rtol=1e-5, atol=1e-5)
+    (again,) = step([batch(7)])
+    expected = model.run_entry("forward", [batch(7)], compile=False)
+    assert torch.allclose(again, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_step_whose_model_came_back_from_another_device_runs_again() -> None:
+    model = model_of(two_layer_graph())
+    step = captured(model, [batch(0)], Reference())
+    expected = [step([batch(0)])[0] for _ in range(3)]
+    kept = {path: model.tensor(path).clone() for path in model.bound}
+    model.to("meta")
+    with pytest.raises(ValueError, match="the model is on meta"):
+        step([batch(0)])
+    for path, tensor in kept.items():
+        *parents, name = path.split(".")
+        block = model.get_submodule(".".join(parents))
+        block._parameters[name] = torch.nn.Parameter(tensor, requires_grad=False)
+    torch.testing.assert_close(step([batch(0)])[0], expected[0])
+
+
+def test_a_model_made_in_inference_mode_is_captured_and_its_changes_are_seen() -> None:
+    with torch.inference_mode():
+        weight = torch.ones(2)
+        model = load(
+            "module m\npub block M { param w: Tensor[2; f32]\n"
+            "pub entry forward(x: Tensor[2; f32]) -> Tensor[2; f32] { return x * w } }",
+            weights={"w": weight},
+        )
+    step = captured(model, [torch.ones(2)], Reference())
+    for _ in range(3):
+        assert step([torch.ones(2)])[0].tolist() == [1, 1]
+    with torch.no_grad():
+        model.tensor("w").fill_(3)
+    assert step([torch.ones(2)])[0].tolist() == [3, 3]
+
+
+def test_a_weight_of_inference_mode_is_refused() -> None:
+    model = model_of(two_layer_graph())
+    with torch.inference_mode():
+        weight = torch.ones(16, 8)
+    model.get_submodule("layers.0.up")._parameters["weight"] = weight
+    with pytest.raises(ValueError, match=r"torch\.inference_mode"):
+        captured(model, [batch(0)], Reference())
