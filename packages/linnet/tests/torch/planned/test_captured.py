@@ -7,7 +7,7 @@ import gc
 import json
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -102,20 +102,6 @@ def test_a_wrong_input_is_named_before_anything_runs(
     assert len(backend.executed) == before
     (made,) = step([batch(5)])
     assert torch.isfinite(made).all()
-
-
-def test_the_old_recording_is_freed_before_the_new_one_is_made() -> None:
-    model = model_of(two_layer_graph())
-    backend = Reference()
-    step = captured(model, [batch(0)], backend)
-    step([batch(0)])
-    step([batch(0)])
-    old = weakref.ref(step._step)
-    assert old() is not None
-    replace_parameter(model)
-    step([batch(0)])
-    gc.collect()
-    assert old() is None
 
 
 def stateful() -> Graph:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -122,3 +124,17 @@ def test_a_weight_of_inference_mode_is_refused() -> None:
     model.get_submodule("layers.0.up")._parameters["weight"] = weight
     with pytest.raises(ValueError, match=r"torch\.inference_mode"):
         captured(model, [batch(0)], Reference())
+
+
+def test_the_old_recording_is_freed_before_the_new_one_is_made() -> None:
+    model = model_of(two_layer_graph())
+    backend = Reference()
+    step = captured(model, [batch(0)], backend)
+    step([batch(0)])
+    step([batch(0)])
+    old = weakref.ref(step._step)
+    assert old() is not None
+    replace_parameter(model)
+    step([batch(0)])
+    gc.collect()
+    assert old() is None
