@@ -76,6 +76,8 @@ class Options:
     def __post_init__(self) -> None:
         if not 0 <= self.margin < 1:
             raise ValueError(f"Options: margin must be at least 0 and below 1, got {self.margin!r}")
+        if self.memory is not None and type(self.memory) is not int:
+            raise TypeError(f"Options: memory must be a number of bytes, got {self.memory!r}")
         if self.memory is not None and self.memory < 0:
             raise ValueError(f"Options: memory must be at least 0 bytes, got {self.memory!r}")
         if self.selection not in ("greedy", "exact"):

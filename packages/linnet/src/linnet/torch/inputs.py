@@ -11,7 +11,14 @@ from torch import Tensor
 
 from linnet.graph import Graph
 from linnet.graph.model import Tree
-from linnet.torch.dtypes import FLOATS, LINNET_DTYPES, describe, describe_tensor, torch_dtype
+from linnet.torch.dtypes import (
+    FLOATS,
+    LINNET_DTYPES,
+    dense_problem,
+    describe,
+    describe_tensor,
+    torch_dtype,
+)
 
 
 @dataclass(frozen=True)
@@ -100,6 +107,8 @@ def _bind_one(graph: Graph, name: str, number: int, leaf: Any, device: torch.dev
     wanted = describe(value.shape, value.dtype)
     where = f"entry {graph.entry}: input {name}"
     if not isinstance(leaf, Tensor):
+        if not isinstance(leaf, (bool, int, float)):
+            raise TypeError(f"{where}: expected {wanted}, got {type(leaf).__name__}")
         if value.shape != ():
             raise ValueError(f"{where}: expected {wanted}, got the number {leaf!r}")
         _check_number(where, wanted, value.dtype, leaf)
@@ -117,6 +126,9 @@ def _bind_one(graph: Graph, name: str, number: int, leaf: Any, device: torch.dev
             f"{where}: the model is on {device}, the tensor on {leaf.device}; move it with "
             f'.to("{device}")'
         )
+    problem = dense_problem(leaf)
+    if problem is not None:
+        raise TypeError(f"{where}: expected {wanted}, {problem}")
     # Kernels read the memory, where a negative or conjugate view differs from its values.
     return leaf.resolve_neg().resolve_conj()
 

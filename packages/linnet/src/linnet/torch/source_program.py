@@ -48,6 +48,8 @@ class SourceProgram:
     ) -> None:
         module = checked.ensure_valid()
         self._checked = checked
+        if not isinstance(generics, Mapping):
+            raise BindingError(f"generics: expected values by name, got {type(generics).__name__}")
         self._generics = dict(generics)
         own = entries(module, None)
         blocks = [item for item in module.items if isinstance(item, BlockDef) and item.public]

@@ -46,6 +46,8 @@ class Captured:
     def __init__(
         self, plan: Plan, context: PlanContext, graphs: DeviceGraphs | None = None
     ) -> None:
+        if not isinstance(plan, Plan):
+            raise TypeError(f"Captured: expected a plan, got {type(plan).__name__}")
         plan.check_context(context)
         self.plan = plan
         self.context = context

@@ -126,7 +126,7 @@ class Plan:
 
     def check_context(self, context: PlanContext) -> None:
         """ValueError for a context of another plan or model."""
-        if context.plan is not self:
+        if getattr(context, "plan", None) is not self:
             raise ValueError(
                 "the context was made for another plan; use model.context_for(plan) of this one"
             )

@@ -54,7 +54,9 @@ def plan_for(
     """Divides an entry over back ends, for inputs like `inputs`; `LinnetModule.plan_for` has the
     contract.
     """
-    base = options or Options()
+    base = Options() if options is None else options
+    if not isinstance(base, Options):
+        raise TypeError(f"plan_for: options must be Options, got {type(base).__name__}")
     chosen = replace(
         base,
         compile=base.compile if compile is None else compile,
@@ -64,9 +66,27 @@ def plan_for(
         raise ValueError(
             'plan_for: compile="reduce-overhead" is no compiler of slices; run the plan by Captured'
         )
+    asked = available() if backends is None else _checked(backends)
     graph = model.graph_for(entry, inputs)
-    planner = _Planner(model, graph, inputs, chosen)
-    return planner.plan(available() if backends is None else backends, measure)
+    return _Planner(model, graph, inputs, chosen).plan(asked, measure)
+
+
+def _checked(backends: Sequence[Backend]) -> list[Backend]:
+    """The back ends; TypeError for what is none, such as a name or a class."""
+    if not isinstance(backends, (list, tuple)):
+        raise TypeError(
+            f"plan_for: backends must be a list of back ends, got {type(backends).__name__}"
+        )
+    for backend in backends:
+        if backend is None:
+            raise TypeError("plan_for: backends: expected back ends, got None")
+        if isinstance(backend, type):
+            raise TypeError(
+                f"plan_for: backends: {backend.__name__} is a class; give {backend.__name__}()"
+            )
+        if not callable(getattr(backend, "match", None)):
+            raise TypeError(f"plan_for: backends: {type(backend).__name__} is no back end")
+    return list(backends)
 
 
 @dataclass
