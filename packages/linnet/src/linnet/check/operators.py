@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linnet.check.agreement import literal_problem
+from linnet.check.expressions import integer_literal
 from linnet.check.members import MemberChecker
 from linnet.check.types import (
     BOOL,
@@ -25,7 +26,7 @@ from linnet.check.types import (
     is_numeric,
     show_dims,
 )
-from linnet.shapes import Constraint, Facts, Pack, counterexample
+from linnet.shapes import Constraint, Facts, Pack, Poly, counterexample
 from linnet.syntax import tree
 
 ARITHMETIC = ("+", "-", "*", "/", "%")
@@ -111,7 +112,11 @@ class OperatorChecker(MemberChecker):
         if not self.operand(expr.operand, found, expr.operator):
             return ERROR
         if isinstance(found, CompileInt):
-            return CompileInt(-found.poly) if expr.operator == "-" else found
+            if expr.operator == "+":
+                return found
+            if found.literal is not None:
+                return integer_literal(-found.literal)
+            return self.within_64_bits(-found.poly, expr)
         if isinstance(found, FloatLiteralType):
             value = found.value
             negative = expr.operator == "-" and value is not None
@@ -144,6 +149,14 @@ class OperatorChecker(MemberChecker):
             return self.literals(expr, left, right)
         return self.numbers(expr, left, right)
 
+    def within_64_bits(self, size: Poly, expr: tree.Expr) -> Type:
+        """The type of computed compile-time integers; E2105 for one that 64 bits do not hold."""
+        if size.invalid:
+            message = "the compile-time integer leaves the 64-bit range"
+            self.error("E2105", message, expr, "overflow")
+            return ERROR
+        return CompileInt(size)
+
     def logical(self, expr: tree.Binary, left: Type, right: Type) -> Type:
         """`&&` and `||` take scalar bools only."""
         bad = False
@@ -167,7 +180,8 @@ class OperatorChecker(MemberChecker):
         operator = expr.operator
         if isinstance(left, CompileInt) and isinstance(right, CompileInt):
             if operator in ARITHMETIC:
-                return CompileInt(self.size_operation(operator, left.poly, right.poly, expr))
+                size = self.size_operation(operator, left.poly, right.poly, expr)
+                return self.within_64_bits(size, expr)
             if operator in BITWISE:
                 self.coerce(expr.left, left, I64)
                 self.coerce(expr.right, right, I64)

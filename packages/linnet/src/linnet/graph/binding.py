@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -36,6 +37,7 @@ from linnet.graph.data import (
 from linnet.graph.evaluate import Evaluator
 from linnet.graph.model import Constant, Graph, Input, State, leaves
 from linnet.graph.tensors import World
+from linnet.graph.work import check_instances
 from linnet.shapes import Pack, Poly
 from linnet.source.recursion import deep_recursion
 
@@ -124,30 +126,36 @@ def manifest(
     block = find_root(program, root)
     if block is None:
         return ()
+    return tuple(_entries_below(root_instance(block, generics or {})))
+
+
+def _entries_below(root: Instance) -> list[ManifestEntry]:
+    """The manifest of an instance; BindingError if it has too many instances."""
     found: list[ManifestEntry] = []
-    _collect(root_instance(block, generics or {}), (), found)
-    return tuple(found)
+    seen = itertools.count(1)
 
+    def collect(instance: Instance, needs: tuple[str, ...]) -> None:
+        check_instances(next(seen), instance.path)
+        for member in instance.block.members.values():
+            path = instance.child(member.name)
+            if member.kind != "sub":
+                t = member.type.inner if isinstance(member.type, OptionalType) else member.type
+                shape, dtype = instance.bound.numbers(t)
+                found.append(ManifestEntry(path, member.kind, shape, dtype, member.optional, needs))
+                continue
+            inner = (*needs, path) if isinstance(member.type, OptionalType) else needs
+            child = child_of(instance, member.name, member.type, lambda _: True)
+            for one in child.items if isinstance(child, ArrayInstance) else (child,):
+                assert isinstance(one, Instance)
+                collect(one, inner)
 
-def _collect(instance: Instance, needs: tuple[str, ...], found: list[ManifestEntry]) -> None:
-    for member in instance.block.members.values():
-        path = instance.child(member.name)
-        if member.kind != "sub":
-            t = member.type.inner if isinstance(member.type, OptionalType) else member.type
-            shape, dtype = instance.bound.numbers(t)
-            found.append(ManifestEntry(path, member.kind, shape, dtype, member.optional, needs))
-            continue
-        inner = (*needs, path) if isinstance(member.type, OptionalType) else needs
-        child = child_of(instance, member.name, member.type, lambda _: True)
-        for one in child.items if isinstance(child, ArrayInstance) else (child,):
-            assert isinstance(one, Instance)
-            _collect(one, inner, found)
+    collect(root, ())
+    return found
 
 
 def required_paths(instance: Instance) -> list[str]:
     """Parameters and buffers that an instance cannot be without."""
-    found: list[ManifestEntry] = []
-    _collect(instance, (), found)
+    found = _entries_below(instance)
     return [e.path for e in found if e.kind != "state" and not e.optional and not e.needs]
 
 
@@ -470,8 +478,7 @@ class _Maker:
         """The place of each path among the root's members."""
         if self.instance is None:
             return {}
-        found: list[ManifestEntry] = []
-        _collect(self.instance, (), found)
+        found = _entries_below(self.instance)
         return {entry.path: place for place, entry in enumerate(found)}
 
 

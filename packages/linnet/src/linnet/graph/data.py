@@ -12,6 +12,7 @@ from linnet.graph.bound import Bound
 from linnet.graph.builder import Builder
 from linnet.graph.elements import Element
 from linnet.graph.model import SourceSpan, Tree
+from linnet.graph.work import check_instances
 from linnet.source import SourceFile, Span
 
 
@@ -66,6 +67,7 @@ def child_of(
         return found if has_child(found) else None
     if isinstance(t, ArrayType):
         count = instance.bound.size(t.size)
+        check_instances(count, path)
         return ArrayInstance(
             tuple(make_instance(t.element, instance.bound, f"{path}.{i}") for i in range(count))
         )

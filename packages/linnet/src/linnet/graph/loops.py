@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -100,17 +101,17 @@ class LoopEvaluator(TensorEvaluator):
     def do_static_for(self, op: Operation, operands: list[Datum]) -> Any:
         """Unrolled."""
         region = op.regions[0]
-        items: list[Datum]
+        items: Iterable[Datum]
         if op.attributes["start"] is None:
             array = operands[0]
             assert isinstance(array, ArrayInstance)
-            items, carried = list(array.items), operands[1:]
+            items, carried = array.items, operands[1:]
         else:
             first, last = (
                 self.bound.size(op.attributes["start"]),
                 self.bound.size(op.attributes["stop"]),
             )
-            items = [Ref(self.builder.constant(i, "i64")) for i in range(first, last)]
+            items = (Ref(self.builder.constant(i, "i64")) for i in range(first, last))
             carried = operands
         for item in items:
             for param, datum in zip(region.params, [item, *carried], strict=True):
@@ -136,7 +137,7 @@ class LoopEvaluator(TensorEvaluator):
             inputs.append(number)
             self.world.states[path] = number
         held = dict(self.world.states)
-        with self.builder.body() as (steps, calls):
+        with self.world.work.loop(), self.builder.body() as (steps, calls):
             found = [self.settled(d) for d in self.run(region)]
             body = Body(tuple(inputs), tuple(steps), (), tuple(calls))
         changed = set(self.world.changed_since(held))

@@ -9,12 +9,13 @@ from typing import Any
 from linnet.check.definitions import FunctionDef
 from linnet.check.operators import fold_floats
 from linnet.check.types import FloatLiteralType, OptionalType, Scalar, Tensor, Type
-from linnet.graph.bound import Bound
+from linnet.graph.bound import BindingError, Bound
 from linnet.graph.builder import Builder
 from linnet.graph.data import Datum, Instance, Record, Ref, source_span
 from linnet.graph.elements import Element, ElementSteps
 from linnet.graph.model import SourceSpan
 from linnet.graph.verify import broadcast_shapes
+from linnet.graph.work import GraphSizeError, Work
 from linnet.ir import IRFunction, Operation, Region, lower_function
 from linnet.ir.kinds import ELEMENTWISE
 from linnet.source import Span
@@ -30,6 +31,7 @@ class World:
     states: dict[str, int] = field(default_factory=dict)
     first_states: dict[str, int] = field(default_factory=dict)
     functions: dict[FunctionDef, IRFunction] = field(default_factory=dict)
+    work: Work = field(default_factory=Work)
 
     def state(self, path: str) -> int:
         """The present content of a state that was read before."""
@@ -73,8 +75,11 @@ class TensorEvaluator:
 
     def run(self, region: Region) -> list[Datum]:
         """Runs a region's operations; gives its results."""
+        work = self.world.work
+        work.enter(len(region.operations) + 1, self.builder.depth)
         for operation in region.operations:
             self.operation(operation)
+        work.leave()
         return [self.values[n] for n in region.results]
 
     def span(self, span: Span) -> SourceSpan:
@@ -88,7 +93,11 @@ class TensorEvaluator:
             self.values[op.results[0]] = self.elementwise(op, operands)
             return
         method = getattr(self, f"do_{op.kind}")
-        found = method(op, operands)
+        try:
+            found = method(op, operands)
+        except GraphSizeError as error:
+            at = self.span(op.span)
+            raise BindingError(f"{at.file}:{at.line}:{at.column}: {error}") from None
         if len(op.results) == 1:
             self.values[op.results[0]] = found
         elif op.results:
