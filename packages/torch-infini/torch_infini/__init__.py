@@ -18,6 +18,14 @@ import torch  # noqa: E402, F401  # see `_autoload`
 
 from torch_infini import _registration  # noqa: E402  # after the checks above
 
-__all__ = ["__version__"]
+__all__ = ["__version__", "backend_name"]
+
+
+def backend_name() -> str:
+    """The device type of InfiniRT that `infini` stands for, such as "cpu" or "sim"."""
+    from torch_infini import _native
+
+    return _native.backend_name()
+
 
 __version__: str = _registration.register()

@@ -23,6 +23,14 @@ std::string TypeName(nb::handle object) { return Py_TYPE(object.ptr())->tp_name;
   throw Error(ErrorCode::kInvalidArgument, call.op(), "", "`" + std::string(name) + "` " + what);
 }
 
+/// The device type that torch-infini gave to its device; it may have been imported before this
+/// module, and then nobody has told it.
+std::optional<Device::Type> DeviceOfTorchInfini() {
+  const nb::object package = ImportedModule("torch_infini");
+  if (package.is_none() || !nb::hasattr(package, "backend_name")) return std::nullopt;
+  return Device::Parse(nb::str(package.attr("backend_name")()).c_str()).type();
+}
+
 Device ToDevice(const Call& call, const char* name, dlpack::Device device) {
   switch (device.type) {
     case dlpack::kCpu:
@@ -33,6 +41,7 @@ Device ToDevice(const Call& call, const char* name, dlpack::Device device) {
       return {family, device.index};
     }
     case dlpack::kExternal:
+      if (!external_device) external_device = DeviceOfTorchInfini();
       if (external_device) return {*external_device, device.index};
       Refuse(call, name,
              "is on an external device, which only torch-infini makes known; "
@@ -288,6 +297,7 @@ void Array::ReadDlpack(const Call& call, const char* name, nb::handle object, bo
 }
 
 void Array::SetView(const Call& call, const char* name, const dlpack::Tensor& tensor) {
+  dlpack_device_ = tensor.device;
   const std::optional<DataType> dtype =
       rt::FromDlpack({tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes});
   if (!dtype) {
@@ -334,11 +344,9 @@ void Output::AllocateLike(const Array& input, const TensorSpec& spec) {
     const Device device = input.view().device();
     const rt::DlpackDataType dtype = rt::ToDlpack(spec.dtype);
     dlpack::Tensor prototype{};
-    const Device::Type type = device.type();
-    prototype.device = {type == Device::Type::kCpu ? dlpack::kCpu
-                        : external_device == type  ? dlpack::kExternal
-                                                   : dlpack::kCuda,
-                        device.index()};
+    // Not by `device`, since an external device may be the CPU of InfiniRT.
+    prototype.device = input.dlpack_device();
+    if (prototype.device.type == dlpack::kCudaHost) prototype.device = {dlpack::kCpu, 0};
     prototype.rank = static_cast<std::int32_t>(spec.shape.size());
     prototype.dtype = {dtype.code, dtype.bits, dtype.lanes};
     prototype.shape = const_cast<std::int64_t*>(spec.shape.data());

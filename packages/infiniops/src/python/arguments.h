@@ -100,6 +100,8 @@ class Array {
 
   const TensorView& view() const noexcept { return *view_; }
   const TypeRecord& type() const noexcept { return *type_; }
+  /// Where the library of the tensor says that it lies.
+  const dlpack::Device& dlpack_device() const noexcept { return dlpack_device_; }
 
  protected:
   /// Reads `object`; throws `Error` that names `name` and what it is.
@@ -109,6 +111,7 @@ class Array {
   void SetView(const Call& call, const char* name, const dlpack::Tensor& tensor);
 
   std::optional<TensorView> view_;
+  dlpack::Device dlpack_device_{};
 
  private:
   /// What has to be given back after the call.

@@ -6,13 +6,13 @@
 #include "python/tensor.h"
 
 namespace infini::ops::python {
-namespace {
 
-/// The module `name` if the process has imported it; nothing is imported here.
 nb::object ImportedModule(const char* name) {
   nb::dict modules = nb::borrow<nb::dict>(PyImport_GetModuleDict());
   return modules.contains(name) ? nb::object(modules[name]) : nb::none();
 }
+
+namespace {
 
 bool IsSubclass(PyTypeObject* type, const char* module, const char* name) {
   const nb::object imported = ImportedModule(module);

@@ -11,6 +11,9 @@ namespace infini::ops::python {
 
 namespace nb = nanobind;
 
+/// The module `name` if the process has imported it, else None; nothing is imported here.
+nb::object ImportedModule(const char* name);
+
 /// A method without arguments or an attribute of torch.Tensor that says yes or no, resolved once
 /// to the C function behind it, which a call then reaches without a look-up.
 class TorchFlag {

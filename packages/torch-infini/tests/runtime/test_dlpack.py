@@ -71,12 +71,29 @@ def test_copies_to_the_cpu_are_made_on_request() -> None:
 
 def test_operators_of_infiniops_take_the_tensors() -> None:
     ops = pytest.importorskip("infini.ops")
-    from torch_infini import _native
-
-    ops.bind_external_device(_native.backend_name())
     x = torch.arange(4.0).to("infini")
     y = torch.empty(4, device="infini")
     torch.infini.synchronize()
     ops.add(x, x, out=y)
     torch.infini.synchronize()
     assert y.tolist() == [0.0, 2.0, 4.0, 6.0]
+    made = ops.add(x, y)
+    torch.infini.synchronize()
+    assert (made.device.type, made.tolist()) == ("infini", [0.0, 3.0, 6.0, 9.0])
+
+
+@pytest.mark.parametrize("first", ["torch_infini", "infini.ops"])
+def test_operators_of_infiniops_know_the_device_in_either_order_of_imports(
+    run_child, first: str
+) -> None:
+    pytest.importorskip("infini.ops")
+    code = f"""
+import {first}
+import torch, torch_infini, infini.ops
+x = torch.ones(4).to("infini")
+torch.infini.synchronize()
+y = infini.ops.add(x, x)
+torch.infini.synchronize()
+assert y.tolist() == [2.0] * 4, y
+"""
+    run_child(code)

@@ -134,7 +134,7 @@ def linked_providers() -> tuple[LinkedProvider, ...]:
 def bind_external_device(device_type: str | None) -> None:
     """Say which InfiniRT device type DLPack's external device is; None forgets it.
 
-    torch-infini calls it with the back end that it has bound to `infini`.
+    Without a call it is the back end of torch-infini's device, once that is imported.
     """
     _native.bind_external_device(device_type)
 
