@@ -21,6 +21,7 @@ PROGRAMS = {
     "attention": "packages/infiniops/benchmarks/attention.py",
     "linked": "packages/linked-resolver/benchmarks/prove.py",
     "plans": "packages/linnet/benchmarks/plans.py",
+    "decode": "packages/linnet/benchmarks/decode.py",
 }
 NAMES = ("infinirt", *PROGRAMS)
 

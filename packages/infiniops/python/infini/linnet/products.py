@@ -11,8 +11,8 @@ from linnet.backends.linears import LINEAR
 from linnet.graph import Call, Graph
 
 #: Linnet op -> the operator that computes it, and the parameters of both that make up a weight;
-#: with any other argument than these it is left to others. Each has a row for each output along its
-#: first axis, so weights lie side by side.
+#: a call with any other argument is left to others. Each parameter has a row for each output along
+#: its first axis, so weights lie side by side.
 OPERATORS = {
     LINEAR: ("linear", ("weight",)),
     "std.quant::linear_int8_rows": ("linear_int8", ("weight", "scale")),
