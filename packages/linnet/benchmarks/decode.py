@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +28,22 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "infiniops" / "benchmarks"))
 
-from peers import LlamaCpp, Side, Transformers, has_llama_cpp, packaged_weights, requantised
+from peers import LlamaCpp, Side, Transformers, packaged_weights, requantised
 from plans import measure_overhead
 from probe import read_probe  # of InfiniOps' benchmarks, like the next
 from timing import Results, write_results
 
 from infini.linnet import InfiniOps
 from linnet.generation import Tokenizer, generate
-from linnet.models import find
+from linnet.models import find, load_few_bits
 from linnet.torch import LinnetModule
 from linnet.torch.planned import Captured
 
 CONTEXT = 640
 PROMPT, TURN = 64, 8
 PREFILL = 512
+#: Inputs of a group of 4-bit numbers, as in the published file. The output head is int8 rows.
+GROUP = 32
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 MESSAGES = [{"role": "user", "content": "Why is the sky blue?"}]
 TEXT = Path(__file__).with_name("text.txt")
@@ -181,11 +185,8 @@ def planning_seconds() -> float:
         environment = {**os.environ, "LINNET_HOME": home}
         program = Path(__file__).with_name("plans.py")
         command = [sys.executable, str(program), "--plan-only"]
-        for _ in range(2):
-            done = subprocess.run(
-                command, env=environment, stdout=subprocess.PIPE, text=True, check=True
-            )
-    return float(json.loads(done.stdout.splitlines()[-1])["plan"])
+        printed = [subprocess.check_output(command, env=environment, text=True) for _ in range(2)]
+    return float(json.loads(printed[1].splitlines()[-1])["plan"])
 
 
 def bound_of(name: str, steps: Mapping[str, float], share: float | None) -> str:
@@ -203,33 +204,49 @@ def bound_of(name: str, steps: Mapping[str, float], share: float | None) -> str:
 
 BOUNDS: dict[str, tuple[tuple[str, float], ...]] = {
     "bf16": (("transformers bf16", 4), ("llama.cpp BF16", 1.05)),
+    "int8 rows": (("llama.cpp Q8_0", 1.5),),
+    "int4 groups": (("llama.cpp Q4_1", 2),),
 }
 
 
 def make_sides(folder: Path, weights: Path) -> dict[str, Callable[[], Side]]:
     """What makes each side that can run here."""
-    from importlib.util import find_spec
-
     makers: dict[str, Callable[[], Side]] = {}
+    models: dict[str, LinnetModule] = {}
+
+    def plain(dtype: str, planned: bool) -> Ours:
+        if dtype not in models:
+            checkpoint = find(weights, dtype=dtype)
+            models[dtype] = checkpoint.load(context=CONTEXT, dtype=dtype)
+        return Ours(models[dtype], planned=planned)
+
+    def few_bits(bits: int) -> Ours:
+        model = load_few_bits(find(weights), bits, group=GROUP, context=CONTEXT)
+        return Ours(model, planned=True)
+
     for dtype in DTYPES:
-        checkpoint = find(weights, dtype=dtype)
-        model = checkpoint.load(context=CONTEXT, dtype=dtype)
-        makers[dtype] = lambda model=model: Ours(model, planned=True)
-        makers[f"generated {dtype}"] = lambda model=model: Ours(model, planned=False)
+        makers[dtype] = partial(plain, dtype, True)
+    makers["int8 rows"] = partial(few_bits, 8)
+    makers["int4 groups"] = partial(few_bits, 4)
+    for dtype in DTYPES:
+        makers[f"generated {dtype}"] = partial(plain, dtype, False)
     if find_spec("transformers") is None:
         print("transformers is not installed: nothing is compared with it\n")
     else:
         for dtype, torch_dtype in DTYPES.items():
-            makers[f"transformers {dtype}"] = lambda d=torch_dtype: Transformers(weights, d)
-    if not has_llama_cpp():
+            makers[f"transformers {dtype}"] = partial(Transformers, weights, torch_dtype)
+    if find_spec("llama_cpp") is None:
         print("llama-cpp-python is not installed: nothing is compared with llama.cpp\n")
     else:
-        makers["llama.cpp Q4_1"] = lambda: LlamaCpp(weights, CONTEXT)
-        for kind in ("BF16", "Q8_0"):
-            makers[f"llama.cpp {kind}"] = lambda kind=kind: LlamaCpp(
-                requantised(weights, kind, folder), CONTEXT
-            )
+        for kind in ("BF16", "Q8_0", "Q4_1"):
+            makers[f"llama.cpp {kind}"] = partial(llama_cpp, weights, kind, folder)
     return makers
+
+
+def llama_cpp(weights: Path, kind: str, folder: Path) -> LlamaCpp:
+    """llama.cpp on the published file (Q4_1, its head Q8_0), or on one that is made of it."""
+    file = weights if kind == "Q4_1" else requantised(weights, kind, folder)
+    return LlamaCpp(file, CONTEXT)
 
 
 def measure(options: argparse.Namespace, folder: Path, results: Results) -> None:

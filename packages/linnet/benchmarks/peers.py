@@ -93,11 +93,6 @@ class LlamaCpp:
         return self._model.eval([token])
 
 
-def has_llama_cpp() -> bool:
-    """Whether llama-cpp-python is installed."""
-    return find_spec("llama_cpp") is not None
-
-
 def requantised(weights: Path, kind: str, folder: Path) -> Path:
     """A GGUF file with the matrices of `weights` as `kind` (`BF16`, `Q8_0`): dequantised to f32 and
     rounded anew, while vectors and everything else stay as they are.

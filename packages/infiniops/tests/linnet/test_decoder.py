@@ -128,3 +128,31 @@ def test_tokens_and_positions_out_of_bounds_are_named_and_change_no_cache(
         step(wrong)
     for path, content in before.items():
         assert torch.equal(model.tensor(path), content), path
+
+
+@needs_operators
+@pytest.mark.parametrize("wide", [0, 1])
+def test_a_decoder_of_few_bits_runs_as_few_calls_and_equals_the_interpreted_one(wide: int) -> None:
+    source = family_source("quantized_llama")
+    generics = {**SIZES, "T": "f32", "Bytes": wide, "Group": 8}
+    weights = {}
+    for entry in read_program(source, generics=generics).declared(None):
+        if entry.kind == "state" or entry.optional:
+            continue
+        if entry.dtype in ("i8", "u8"):
+            weights[entry.path] = torch.randint(0, 120, entry.shape, dtype=torch_dtype(entry.dtype))
+        else:
+            weights[entry.path] = torch.rand(entry.shape) / 60
+    reference = load(source, generics=generics, weights=weights, compile=False)
+    model = load(source, generics=generics, weights=weights)
+    step = captured(model)
+    for position in range(4):
+        expected = reference.decode(*given(position))
+        (made,) = step(given(position))
+        assert torch.allclose(made, expected, rtol=1e-4, atol=1e-4), position
+    calls = Counter(one.operator for item in step.plan.regions for one in item.executable.launches)
+    layers = SIZES["Layers"]
+    assert calls["linear_int8"] + calls["linear_int4"] == 4 * layers + 1
+    assert calls["linear_int8"] == (4 * layers + 1 if wide else 1)
+    assert calls["flash_attn_with_kvcache"] == calls["silu_and_mul"] == layers
+    assert step.report().unrecorded == ()

@@ -31,9 +31,11 @@ def source(name: str) -> Path:
 
 
 def make(name: str, dtype: str, **options: Any) -> LinnetModule:
+    """`int8` and `int4` are `quantized_llama` with such layers."""
     generics: dict[str, Any] = {**SIZES, **STATES, "T": dtype}
-    if name == "quantized_llama":
-        generics["Group"] = GROUP
+    if name in ("int8", "int4"):
+        generics |= {"Group": GROUP, "Bytes": int(name == "int8")}
+        name = "quantized_llama"
     weights = {}
     for one in read_program(source(name), None, generics).declared(None):
         if one.kind == "state" or one.optional:
@@ -43,7 +45,7 @@ def make(name: str, dtype: str, **options: Any) -> LinnetModule:
         elif one.dtype == "u8":
             weights[one.path] = torch.randint(0, 256, one.shape, dtype=torch.uint8)
         elif one.path.endswith("scale"):
-            bits = 8 if "self_attn" in one.path or "lm_head" in one.path else 4
+            bits = 4 if "groups" in one.path else 8
             weights[one.path] = (torch.rand(one.shape) + 0.5) / 2**bits
         elif one.path.endswith("zero"):
             weights[one.path] = torch.rand(one.shape) * 15
@@ -56,14 +58,15 @@ def plain_weights(model: LinnetModule) -> dict[str, Tensor]:
     """Weights by path as float64, those of few bits as the numbers that they stand for."""
     stored = model.state_dict()
     found: dict[str, Tensor] = {}
-    for path, tensor in stored.items():
-        scale = stored.get(path.removesuffix("weight") + "scale")
+    for stored_path, tensor in stored.items():
+        scale = stored.get(stored_path.removesuffix("weight") + "scale")
+        path = stored_path.replace(".rows.0", "").replace(".groups.0", "")
         if tensor.dtype == torch.int8:
             assert scale is not None
             found[path] = tensor.double() * scale.double()[:, None]
         elif tensor.dtype == torch.uint8:
             assert scale is not None
-            zero = stored[path.removesuffix("weight") + "zero"].double()
+            zero = stored[stored_path.removesuffix("weight") + "zero"].double()
             digits = torch.stack((tensor & 15, tensor >> 4), dim=-1).flatten(-2).double()
             found[path] = ((digits - zero[..., None]) * scale.double()[..., None]).flatten(1)
         elif not path.endswith(("scale", "zero")):
@@ -115,7 +118,7 @@ def close(found: Tensor, wanted: Tensor, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", ["llama", "quantized_llama"])
+@pytest.mark.parametrize("name", ["llama", "int8", "int4"])
 def test_prefill_and_decode_give_the_logits_of_the_whole_sequence(
     name: str, mode: str, dtype: str
 ) -> None:
@@ -128,7 +131,7 @@ def test_prefill_and_decode_give_the_logits_of_the_whole_sequence(
         close(found, wanted[:, at], dtype)
 
 
-@pytest.mark.parametrize("name", ["llama", "quantized_llama"])
+@pytest.mark.parametrize("name", ["llama", "int8", "int4"])
 def test_token_by_token_equals_the_prompt_at_once(name: str) -> None:
     model = make(name, "f32")
     tokens = torch.randint(0, SIZES["Vocab"], (2, 7))
@@ -188,7 +191,7 @@ def test_source_of_a_decode_step_has_nothing_that_could_be_made_once() -> None:
 
 
 def test_weights_of_few_bits_are_not_kept_as_wide_numbers() -> None:
-    model = make("quantized_llama", "f32")
+    model = make("int4", "f32")
     step = [torch.zeros(2, 1, dtype=torch.int64), torch.zeros(2).long()]
     model.run_entry("decode", step)
     runner = model.runner(model.graph_for("decode", step))
@@ -196,7 +199,7 @@ def test_weights_of_few_bits_are_not_kept_as_wide_numbers() -> None:
     assert sum(t.nbytes for t in runner.kept()) < stored / 4
 
 
-@pytest.mark.parametrize("name", ["llama", "quantized_llama"])
+@pytest.mark.parametrize("name", ["llama", "int8", "int4"])
 def test_the_graphs_fit_the_schema(name: str) -> None:
     model = make(name, "bf16")
     step = [torch.zeros(2, 1, dtype=torch.int64), torch.zeros(2).long()]
