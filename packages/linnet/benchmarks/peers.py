@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -38,8 +39,7 @@ class Transformers:
     """transformers, eager, with its dynamic cache."""
 
     def __init__(self, weights: Path, dtype: torch.dtype) -> None:
-        import transformers
-
+        transformers: Any = import_module("transformers")  # whose types are many and partial
         transformers.utils.logging.disable_progress_bar()
         self._model = transformers.AutoModelForCausalLM.from_pretrained(
             weights.parent,
@@ -71,8 +71,7 @@ class LlamaCpp:
     """llama.cpp by llama-cpp-python, on as many threads as PyTorch has."""
 
     def __init__(self, weights: Path, context: int) -> None:
-        import llama_cpp
-
+        llama_cpp: Any = import_module("llama_cpp")
         threads = torch.get_num_threads()
         self._model = llama_cpp.Llama(
             str(weights),
