@@ -74,7 +74,10 @@ class CallChecker(OperatorChecker):
         if self.block is not None and name in self.block.members:
             member = self.block.members[name]
             member.used = True
-            helps = ("call one of its methods",) if member.kind == "sub" else ()
+            helps: tuple[str, ...] = ()
+            if isinstance(member.type, BlockType):
+                methods = (f"`{name}.{m.name}(...)`" for m in member.type.definition.methods())
+                helps = (f"call one of its methods: {', '.join(methods) or 'it has none'}",)
             self.not_callable(callee, member.type, *helps)
             return ERROR
         found = self.item(name)
@@ -139,6 +142,10 @@ class CallChecker(OperatorChecker):
             helps = ("it may be absent: `match` on it first",)
         elif isinstance(base, ArrayType):
             helps = ("call the method of one block, in a `static for`",)
+        elif name in PRELUDE:
+            helps = (f"it is a function: `{name}(...)`",)
+        elif name == "to":
+            helps = ("convert with `cast<f32>(...)`",)
         self.error(
             "E2107", f"{base} has no method `{clip(name)}`", callee.name, "none", helps=helps
         )

@@ -232,6 +232,13 @@ class IndexChecker(PreludeChecker):
                     helps=("take single positions with an integer, or select by a mask",),
                 )
             return None
+        if size.constant is not None and size.constant < 0:
+            back = (
+                f"positions count from the front: write the axis's size, then `- {-size.constant}`"
+            )
+            helps = (back,)
+            self.error("E2209", f"the bound `{size}` is negative", node, "negative", helps=helps)
+            return None
         message = f"the bound `{size}` may be negative"
         return size if self.require(Constraint(">=", size, ZERO), "E2209", message, node) else None
 

@@ -205,6 +205,12 @@ class SizeResolver(Reporter):
             )
             return None
         found = self.size(node)
+        if found is not None and found.constant is not None and found.constant < 0:
+            helps = ("every size is written out; none is filled in",)
+            self.error(
+                "E2208", f"the dimension `{found}` is negative", node, "negative", helps=helps
+            )
+            return None
         if found is not None and not self.require(
             Constraint(">=", found, ZERO),
             "E2208",

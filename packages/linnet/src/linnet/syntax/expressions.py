@@ -275,6 +275,9 @@ class ExpressionParser(TypeParser):
                     "a loop is a value only as the whole right side of `let`, `var`, `=` or "
                     "`return`",
                 )
+        if text == "self" and token.kind == "keyword":
+            advice = "members and methods of the own block are named alone, without `self.`"
+            raise self.unexpected("an expression", "here", advice)
         raise self.unexpected("an expression", "here")
 
     def parenthesized(self) -> tree.Expr:

@@ -41,6 +41,14 @@ _BLOCK_EDGE = re.compile(r"/\*|\*/")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
 _ESCAPE = re.compile(r"\\(?:[nrt0\\\"]|u\{([0-9A-Fa-f]{1,6})\})")
 
+NAMES_HELP = "names are ASCII letters, digits and `_`; other characters stand in comments only"
+CHARACTER_HELPS = {
+    "@": "matrices are multiplied by `std.linalg::matmul`, or by indices: "
+    "`let y[i, j] = sum[k] a[i, k] * b[k, j]`",
+    "#": "a comment starts with `//`",
+    "'": 'a text stands in `"`',
+}
+
 
 class Token(NamedTuple):
     """`kind` is name, keyword, reserved, integer, float, string, punctuation or end."""
@@ -113,7 +121,7 @@ def tokenize(file: SourceFile) -> TokenList:
                 f"unexpected character {shown} (U+{ord(word[0]):04X})",
                 span,
                 "not part of the language",
-                "names are ASCII letters, digits and `_`; other characters stand in comments only",
+                CHARACTER_HELPS.get(word[0], NAMES_HELP),
             )
     tokens.append(Token("end", "", Span(length, length)))
     return TokenList(file, tuple(tokens), tuple(comments), tuple(errors))

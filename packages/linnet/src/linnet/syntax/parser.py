@@ -16,6 +16,21 @@ INSIDE_BLOCK = ITEM_STARTS - {"module", "use"} | MEMBER_STARTS
 INSIDE_BODY = STATEMENT_STARTS | ITEM_STARTS
 
 
+# What readers of other languages try, and what is written here.
+STATEMENT_HELPS = {
+    "if": "`if` is a value: `y = if c { a } else { b }`",
+    "match": "`match` is a value: `let y = match x { ... }`",
+    ";": "a statement ends where the next begins: leave `;` out",
+}
+ITEM_HELPS = {
+    "import": "modules are imported by `use`: `use std.nn.linear::{Linear}`",
+    "from": "modules are imported by `use`: `use std.nn.linear::{Linear}`",
+    "def": "a function is a `fn`, or an `entry` where it is run from outside",
+    "func": "a function is a `fn`, or an `entry` where it is run from outside",
+    "class": "a module with weights is a `block`",
+}
+
+
 @dataclass(frozen=True)
 class Parsed:
     """A tree and what was wrong with the text; the tree covers what could be read."""
@@ -170,7 +185,8 @@ class Parser(ExpressionParser):
                 raise self.unexpected(
                     "an item", "after `pub`", "members of a block are never `pub`"
                 )
-            raise self.unexpected("an item", "here", f"an item starts with {', '.join(readers)}")
+            starts = f"an item starts with {', '.join(readers)}"
+            raise self.unexpected("an item", "here", ITEM_HELPS.get(token.text, starts))
         self.enter()
         try:
             return readers[token.text](start, public)
@@ -366,6 +382,8 @@ class Parser(ExpressionParser):
         start = self.current.span
         self.enter()
         try:
+            if self.is_(":"):
+                raise self.unexpected("`{`", f"to open the body {context}", "a type follows `->`")
             self.expect("{", f"to open the body {context}")
             statements: list[tree.Statement] = []
             while not self.is_("}") and self.current.kind != "end":
@@ -424,7 +442,8 @@ class Parser(ExpressionParser):
             self.advance()
             value = self.whole_value()
             return tree.Assign(self.since(start), name, value)
-        raise self.unexpected("a statement", "here", "an expression alone is no statement")
+        advice = STATEMENT_HELPS.get(self.current.text, "an expression alone is no statement")
+        raise self.unexpected("a statement", "here", advice)
 
     def statement_follows(self) -> bool:
         """Whether a statement starts here, so that a `return` before it has no value."""

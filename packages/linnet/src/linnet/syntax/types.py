@@ -158,7 +158,9 @@ class TypeParser(Cursor):
             start = self.current.span
             pack = self.accept("*") is not None
             name = self.name("of a generic")
-            self.expect(":", f"after the generic `{name.text}`")
+            if not self.accept(":"):
+                advice = f"say what it is: `{name.text}: Dim`"
+                raise self.unexpected("`:`", f"after the generic `{name.text}`", advice)
             if self.current.text not in GENERIC_KINDS:
                 raise self.unexpected(
                     "a generic kind",
