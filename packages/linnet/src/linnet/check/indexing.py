@@ -233,11 +233,8 @@ class IndexChecker(PreludeChecker):
                 )
             return None
         if size.constant is not None and size.constant < 0:
-            back = (
-                f"positions count from the front: write the axis's size, then `- {-size.constant}`"
-            )
-            helps = (back,)
-            self.error("E2209", f"the bound `{size}` is negative", node, "negative", helps=helps)
+            back = "positions count from the front: write the axis's size, then subtract"
+            self.error("E2209", f"the bound `{size}` is negative", node, "negative", helps=(back,))
             return None
         message = f"the bound `{size}` may be negative"
         return size if self.require(Constraint(">=", size, ZERO), "E2209", message, node) else None
