@@ -71,6 +71,14 @@ class Explanation(NamedTuple):
     selected: bool
     reason: str
 
+class CacheInfo(NamedTuple):
+    """One cache of the calling thread: look-ups that found an entry and that did not, entries."""
+
+    hits: int
+    misses: int
+    size: int
+    capacity: int
+
 class LinkedProvider(NamedTuple):
     """A library that linked implementations call."""
 
@@ -88,6 +96,8 @@ def active_implementations(
     operator: str, device: str = "cpu"
 ) -> tuple[Implementation, ...]: ...
 def explain(operator: str, *args: object, **kwargs: object) -> tuple[Explanation, ...]: ...
+def cache_info() -> dict[str, CacheInfo]: ...
+def clear_cache() -> None: ...
 def linked_providers() -> tuple[LinkedProvider, ...]: ...
 def bind_external_device(device_type: str | None) -> None: ...
 def prefix() -> Path: ...
@@ -96,12 +106,15 @@ def operators_json() -> Path: ...
 {functions}'''
 
 HELPERS = (
+    "CacheInfo",
     "Explanation",
     "Implementation",
     "Tensor",
     "__version__",
     "active_implementations",
     "bind_external_device",
+    "cache_info",
+    "clear_cache",
     "empty",
     "explain",
     "linked_providers",

@@ -66,6 +66,20 @@ def test_selections_leave_memory_as_it_was() -> None:
     assert growth(call) < GREATEST_GROWTH
 
 
+def test_a_hundred_thousand_choices_leave_bounded_caches() -> None:
+    """As many shapes, seeds and names at once: no number of a call is a key of a cache."""
+    logits = np.random.default_rng().standard_normal((1, 7), dtype=np.float32)
+    infini.ops.clear_cache()
+
+    def call(number: int) -> None:
+        with infini.ops.use({"top_k_top_p_sampling_from_logits": "native"}):
+            infini.ops.top_k_top_p_sampling_from_logits(logits, seed=number, top_k=1 + number % 7)
+
+    assert growth(call) < GREATEST_GROWTH
+    assert infini.ops.cache_info()["selection"].size == 1
+    assert all(info.size <= info.capacity for info in infini.ops.cache_info().values())
+
+
 def test_threads_that_end_leave_memory_as_it_was() -> None:
     x = np.ones((4, 64), np.float32)
 

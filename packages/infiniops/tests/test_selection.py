@@ -99,6 +99,22 @@ def test_use_belongs_to_its_thread() -> None:
     assert not failures
 
 
+def test_what_a_name_means_is_looked_up_once_in_each_thread() -> None:
+    infini.ops.clear_cache()
+    assert all(info[:3] == (0, 0, 0) for info in infini.ops.cache_info().values())
+    with infini.ops.use({"add": "native"}):
+        for _ in range(5):
+            infini.ops.add(ONES, ONES)
+    assert infini.ops.cache_info()["selection"] == (4, 1, 1, 256)
+    found: list[dict[str, infini.ops.CacheInfo]] = []
+    thread = threading.Thread(target=lambda: found.append(infini.ops.cache_info()))
+    thread.start()
+    thread.join()
+    assert found == [{}]
+    infini.ops.clear_cache()
+    assert infini.ops.cache_info()["selection"] == (0, 0, 0, 256)
+
+
 def test_explain_checks_the_call_and_runs_nothing() -> None:
     out = np.zeros(3, np.float32)
     assert infini.ops.explain("add", ONES, ONES, out=out) == (

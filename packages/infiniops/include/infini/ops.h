@@ -4,6 +4,7 @@
 
 #include "infini/ops/abi.h"             // IWYU pragma: export
 #include "infini/ops/base/operators.h"  // IWYU pragma: export
+#include "infini/ops/cache.h"           // IWYU pragma: export
 #include "infini/ops/context.h"         // IWYU pragma: export
 #include "infini/ops/implementation.h"  // IWYU pragma: export
 #include "infini/ops/scalar.h"          // IWYU pragma: export

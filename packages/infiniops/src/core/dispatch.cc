@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "core/cache.h"
 #include "infini/ops/abi.h"
 
 namespace infini::ops {
@@ -98,6 +99,46 @@ std::string JsonText(std::string_view text) {
   return quoted + "\"";
 }
 
+/// What a choice by name or slot depends on: the tables never change.
+struct Choice {
+  std::string_view op;
+  Device::Type device;
+  std::string_view text;
+  bool operator==(const Choice&) const = default;
+};
+
+/// The same, with strings of its own.
+struct KeptChoice {
+  explicit KeptChoice(const Choice& choice)
+      : op(choice.op), device(choice.device), text(choice.text) {}
+  operator Choice() const {
+    return {op, device, text};
+  }  // NOLINT(google-explicit-constructor): a view of it
+  std::string op;
+  Device::Type device;
+  std::string text;
+};
+
+struct HashChoice {
+  using is_transparent = void;
+  std::size_t operator()(const Choice& choice) const noexcept {
+    const std::hash<std::string_view> hash;
+    return hash(choice.op) * 31 + hash(choice.text) * 7 + static_cast<std::size_t>(choice.device);
+  }
+};
+
+struct EqualChoice {
+  using is_transparent = void;
+  bool operator()(const Choice& a, const Choice& b) const noexcept { return a == b; }
+};
+
+/// `FindImplementation`, which compares the names of all operators.
+int FindChosen(const Choice& choice) {
+  thread_local Cache<KeptChoice, int, HashChoice, EqualChoice> cache("selection");
+  return cache.Get(choice,
+                   [&] { return FindImplementation(choice.op, choice.device, choice.text); });
+}
+
 }  // namespace
 
 const OperatorRecord* FindOperator(std::string_view name) noexcept {
@@ -135,7 +176,7 @@ Request ResolveRequest(const char* op, const Context& context) {
     request.slot = context.implementation;
     request.origin = "the caller";
   } else if (!choice.empty()) {
-    request.slot = FindImplementation(op, context.device.type(), choice);
+    request.slot = FindChosen({op, context.device.type(), choice});
   }
   return request;
 }

@@ -4,14 +4,17 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "infini/ops/abi.h"
+#include "infini/ops/cache.h"
 #include "infini/ops/implementation.h"
 #include "python/arguments.h"
 #include "python/errors.h"
@@ -77,6 +80,18 @@ void BindSelection(nb::module_& module) {
       nb::arg("type").none());
 }
 
+void BindCaches(nb::module_& module) {
+  module.def("cache_info", [] {
+    using Row = std::tuple<std::string, std::uint64_t, std::uint64_t, std::size_t, std::size_t>;
+    std::vector<Row> rows;
+    for (const CacheInfo& info : GetCacheInfo()) {
+      rows.emplace_back(info.name, info.hits, info.misses, info.size, info.capacity);
+    }
+    return rows;
+  });
+  module.def("clear_cache", &ClearCache);
+}
+
 }  // namespace
 }  // namespace infini::ops::python
 
@@ -87,5 +102,6 @@ NB_MODULE(_native, module) {
   module.attr("version") = INFINI_OPS_VERSION;
   BindTensor(module);
   BindSelection(module);
+  BindCaches(module);
   BindOperators(module);
 }

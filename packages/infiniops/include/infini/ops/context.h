@@ -19,7 +19,8 @@ using rt::ErrorCode;
 using rt::Stream;
 using rt::TensorView;
 
-/// Device memory that the caller lends for the time of a call.
+/// Device memory that the caller lends until the work of a call is done; nothing else may use it
+/// meanwhile. One that is too small for a call is left alone.
 struct Workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
@@ -35,7 +36,8 @@ struct Context {
   /// The stream that the work is queued on; the default value names the calling
   /// thread's current stream on `device`.
   Stream stream{};
-  /// Scratch memory; without it an implementation finds its own.
+  /// Scratch memory. Without it an implementation takes its own: on the CPU the calling thread's,
+  /// which is kept for its next call, and which `ClearCache` frees.
   Workspace workspace{};
   /// The slot to use. By default an override (`ScopedSelection`,
   /// INFINI_OPS_IMPLEMENTATION) or, without one, the smallest active slot.

@@ -57,6 +57,15 @@ class Explanation(NamedTuple):
     reason: str
 
 
+class CacheInfo(NamedTuple):
+    """One cache of the calling thread: look-ups that found an entry and that did not, entries."""
+
+    hits: int
+    misses: int
+    size: int
+    capacity: int
+
+
 def operators() -> tuple[str, ...]:
     """The operators of this build, in alphabetical order."""
     names: tuple[str, ...] = _native.operators()
@@ -120,6 +129,21 @@ def explain(operator: str, *args: object, **kwargs: object) -> tuple[Explanation
     return tuple(Explanation(*report) for report in function(*args, **kwargs))
 
 
+def cache_info() -> dict[str, CacheInfo]:
+    """What calls of this thread have kept to be faster the next time, by the name of the cache.
+
+    A cache keeps what was last asked for, at most `capacity` entries, and finds an entry by
+    everything that it depends on. `selection` keeps which slot a name means, for calls under `use`
+    or INFINI_OPS_IMPLEMENTATION. Kernels for the CPU prepare nothing that would be kept.
+    """
+    return {name: CacheInfo(*counts) for name, *counts in _native.cache_info()}
+
+
+def clear_cache() -> None:
+    """Empty the caches of this thread and free the scratch memory of its CPU kernels."""
+    _native.clear_cache()
+
+
 def linked_providers() -> tuple[LinkedProvider, ...]:
     """The libraries of other people that implementations of this build call; mostly none.
 
@@ -164,12 +188,15 @@ def operators_json() -> Path:
 
 
 __all__ = [
+    "CacheInfo",
     "Explanation",
     "Implementation",
     "Tensor",
     "__version__",
     "active_implementations",
     "bind_external_device",
+    "cache_info",
+    "clear_cache",
     "empty",
     "explain",
     "linked_providers",

@@ -57,6 +57,7 @@ void* Scratch(ScratchPurpose purpose, std::size_t bytes);
 
 #include "core/operator.h"
 #include "native/cpu/instruction_set.h"
+#include "native/cpu/scratch.h"
 
 namespace infini::ops::cpu {
 
@@ -64,11 +65,31 @@ namespace infini::ops::cpu {
 template <typename Task>
 struct Kernels;
 
-/// Queues the kernel of `task` on the context's stream.
+/// The context's workspace as a task reaches it. Throws `Error` (invalid argument) when it has
+/// bytes but no address.
+Workspace TaskWorkspace(const Context& context);
+
+/// Queues the kernel of `task` on the context's stream. The kernel's shared scratch memory is the
+/// context's workspace, if that is given and large enough.
 template <typename Task>
 void Launch(const Context& context, const Task& task) {
   static const rt::HostFunction function = Kernels<Task>::Find(ActiveInstructionSet());
-  rt::runtime::LaunchHost(context.stream, function, &task, sizeof(task));
+  const Workspace& workspace = context.workspace;
+  if (workspace.data == nullptr && workspace.bytes == 0) {
+    rt::runtime::LaunchHost(context.stream, function, &task, sizeof(task));
+    return;
+  }
+  struct Lent {
+    Workspace workspace;
+    Task task;
+  };
+  const Lent lent = {TaskWorkspace(context), task};
+  const rt::HostFunction run = [](const void* copy) {
+    const auto* given = static_cast<const Lent*>(copy);
+    const LentScratch scratch(given->workspace.data, given->workspace.bytes);
+    function(&given->task);
+  };
+  rt::runtime::LaunchHost(context.stream, run, &lent, sizeof(lent));
 }
 
 /// Returns the address by which a task reaches the elements of `view`.
