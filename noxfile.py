@@ -152,7 +152,7 @@ def sanitize(session: nox.Session) -> None:
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Runs every campaign of random cases and prints what they met; `--share 0.05` runs a part,
-    `--only prover` one of them."""
+    `--only linked-resolver` or `--only prover` one of them."""
     work(session, "test")
 
 

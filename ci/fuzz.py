@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -11,11 +13,29 @@ from ci.native import ROOT
 from ci.steps import Step, run
 
 TESTS = ROOT / "packages" / "linnet" / "tests"
+LINKED = "packages/linked-resolver/tests/test_fuzz.py"
 
 
 def steps(arguments: Sequence[str]) -> list[Step]:
-    """The steps of the session; `arguments`, such as `--share 0.05`, go to the runner."""
-    return [Step("linnet: random cases", partial(fuzz_linnet, *arguments))]
+    """The steps of the session: `--share 0.05` runs a part of each, `--only NAME` one campaign,
+    `linked-resolver` or one of Linnet's. Linnet's runner gets all arguments.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--only")
+    options, _ = parser.parse_known_args(arguments)
+    linked = Step("linked-resolver: random cases", partial(fuzz_linked, options.share))
+    if options.only == "linked-resolver":
+        return [linked]
+    linnet = Step("linnet: random cases", partial(fuzz_linnet, *arguments))
+    return [linnet] if options.only else [linked, linnet]
+
+
+def fuzz_linked(share: float) -> None:
+    """Runs `share` of 10,000 contracts and as many damaged libraries each."""
+    os.environ["LINKED_RESOLVER_FUZZ_SHARE"] = str(share)
+    settings = ["-c", "pyproject.toml", "--rootdir", str(ROOT), "-n", str(toolchain.jobs())]
+    run(sys.executable, "-m", "pytest", "-q", *settings, "--durations=0", LINKED, cwd=ROOT)
 
 
 def fuzz_linnet(*arguments: str) -> None:

@@ -23,11 +23,18 @@ BUILD_TOOLS = ("nanobind>=2.7", "pyyaml>=6", "scikit-build-core>=0.11")
 OPTIONS = {"WITH_CPU": "ON", "WITH_SIM": "ON", "WITH_LINKED": "ON", "WITH_TORCH": "OFF"}
 
 TESTS = "packages/infiniops/tests/linked"
+CONTRACTS = ROOT / "packages" / "infiniops" / "src" / "linked"
+
+
+def bound_operators() -> list[str]:
+    """The operators that a contract for the CPU binds: all that the session needs to build."""
+    return sorted({folder.name for folder in CONTRACTS.glob("*/cpu/ops/*") if folder.is_dir()})
 
 
 def install_arguments() -> list[str]:
     """Arguments of `pip install` for InfiniOps with linked operators."""
-    settings = [f"-Ccmake.define.{name}={value}" for name, value in OPTIONS.items()]
+    options = {**OPTIONS, "INFINI_OPS_OPS": ",".join(bound_operators())}
+    settings = [f"-Ccmake.define.{name}={value}" for name, value in options.items()]
     flags = ["--no-build-isolation", "--no-deps", "--reinstall-package=infiniops"]
     return [*flags, *settings, str(ROOT / "packages" / "infiniops")]
 

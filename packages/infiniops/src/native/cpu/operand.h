@@ -26,22 +26,19 @@ struct Operand {
   bool given() const noexcept { return rank >= 0; }
 };
 
-/// Describes `view`, whose rank is at most `kMaxOperandRank`, for a task on the host.
-inline Operand MakeOperand(const TensorView& view) {
+/// Describes `view`, whose rank is at most `kMaxOperandRank`; what uses it reaches its first
+/// element at `data`.
+inline Operand MakeOperand(const TensorView& view, void* data) {
   Operand operand{};
-  operand.data = TaskAddress(view);
+  operand.data = data;
   operand.rank = view.rank();
   operand.dtype = view.dtype();
   std::ranges::copy(view.shape(), operand.sizes);
   std::ranges::copy(view.strides(), operand.strides);
   return operand;
 }
-inline Operand MakeOperand(const std::optional<TensorView>& view) {
-  if (view) return MakeOperand(*view);
-  Operand absent{};
-  absent.rank = -1;
-  return absent;
-}
+/// The same for a task on the host.
+inline Operand MakeOperand(const TensorView& view) { return MakeOperand(view, TaskAddress(view)); }
 
 }  // namespace infini::ops::cpu
 

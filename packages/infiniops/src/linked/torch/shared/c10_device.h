@@ -28,6 +28,9 @@ struct C10Device;
 /// The CPU, and the sim device, which runs its implementations.
 template <>
 struct C10Device<Device::Type::kCpu> {
+  /// What a tensor holds can be looked at where a task runs.
+  static constexpr bool kHostReadsTensors = true;
+
   static c10::Device Identity() { return c10::Device(c10::kCPU); }
 
   /// Queues `function` with a copy of `task`: a provider's call is a host task like any kernel, so

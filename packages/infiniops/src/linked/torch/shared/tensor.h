@@ -16,8 +16,21 @@
 
 namespace infini::ops::linked {
 
-using cpu::MakeOperand;
 using cpu::Operand;
+
+/// Describes `view` for the provider's code: host tasks of the CPU and the sim device, or code that
+/// queues work on an accelerator.
+inline Operand MakeOperand(const TensorView& view) {
+  const Device::Type type = view.device().type();
+  const bool by_task = type == Device::Type::kCpu || type == Device::Type::kSim;
+  return by_task ? cpu::MakeOperand(view) : cpu::MakeOperand(view, view.data());
+}
+inline Operand MakeOperand(const std::optional<TensorView>& view) {
+  if (view) return MakeOperand(*view);
+  Operand absent{};
+  absent.rank = -1;
+  return absent;
+}
 
 /// PyTorch's name of an element type; none where it has no such type.
 inline std::optional<at::ScalarType> ScalarTypeOf(DataType dtype) {
