@@ -5,7 +5,8 @@ macro(infini_ops_resolve_linked)
   execute_process(COMMAND ${Python_EXECUTABLE} -c "import linked_resolver" RESULT_VARIABLE absent ERROR_QUIET)
   if(absent)
     message(FATAL_ERROR
-      "WITH_LINKED=ON needs the Python package linked-resolver: ${Python_EXECUTABLE} -m pip install linked-resolver")
+      "WITH_LINKED=ON needs the Python package linked-resolver in the environment of the providers: "
+      "${Python_EXECUTABLE} -m pip install linked-resolver. With pip and uv, build there by --no-build-isolation.")
   endif()
   set(linked_devices "")
   foreach(backend CPU ${INFINI_OPS_GPU_BACKENDS})

@@ -92,6 +92,19 @@ needs_resolver = pytest.mark.skipif(
 )
 
 
+def test_a_linked_build_in_an_isolated_environment_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "linked_resolver.py").write_text("raise ImportError('not here')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    result = configure(tmp_path / "b", "-DWITH_CPU=ON", "-DWITH_LINKED=ON", "-DINFINI_OPS_OPS=add")
+    assert message(result) == (
+        "WITH_LINKED=ON needs the Python package linked-resolver in the environment of the "
+        f"providers: {sys.executable} -m pip install linked-resolver. With pip and uv, build there "
+        "by --no-build-isolation."
+    )
+
+
 @needs_resolver
 @pytest.mark.parametrize("slots", ["[0]", '"all"'])
 def test_a_linked_build_looks_for_the_providers_of_selected_slots_alone(

@@ -1,9 +1,10 @@
 import importlib
 import importlib.util
 import json
+import re
 import subprocess
 import sys
-from importlib.metadata import version
+from importlib.metadata import files, version
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -172,3 +173,36 @@ def test_libraries_hold_no_build_path() -> None:
         assert all(entry.startswith("$ORIGIN") for entry in entries), entries
         needed = [line for line in dynamic.splitlines() if "NEEDED" in line]
         assert any("[libinfinirt.so]" in line for line in needed)
+
+
+def test_libraries_name_no_folder_of_their_build() -> None:
+    home = str(Path.home()).encode()
+    assert len(home) > 1, "a home folder is needed to look for"
+    for folder in infini.ops.__path__:
+        for library in Path(folder).rglob("*.so"):
+            content = library.read_bytes()
+            assert home + b"/" not in content, library
+            assert b"/packages/infiniops/src" not in content, library
+
+
+CONTENTS = re.compile(
+    r"infini/(ops|linnet)/(\w+\.py|py\.typed)"
+    r"|infini/ops/(__init__\.pyi|_native\.[\w.-]+\.so|_infinirt/libinfinirt\.so)"
+    r"|infini/ops/_prefix/("
+    r"include/infini/ops\.h|include/infini/ops/(base/)?\w+\.h"
+    r"|lib/libinfiniops\.so|lib/cmake/InfiniOps/[\w-]+\.cmake|lib/pkgconfig/infiniops\.pc"
+    r"|share/infiniops/[\w./-]+)"
+    r"|infiniops-[\w.]+\.dist-info/[\w./-]+"
+)
+
+
+def test_the_distribution_holds_its_parts_and_nothing_else() -> None:
+    listed = [path.as_posix() for path in files("infiniops") or []]
+    if not any("infini/ops/__init__.py" in name for name in listed):
+        pytest.skip("this is an editable installation, which lists what leads to the sources")
+    unexpected = [
+        name for name in listed if "__pycache__" not in name and not CONTENTS.fullmatch(name)
+    ]
+    assert not unexpected
+    for group in ("infini/linnet/", "infini/ops/_prefix/include/infini/ops/base/", "_infinirt/"):
+        assert any(group in name for name in listed), group

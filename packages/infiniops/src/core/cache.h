@@ -31,7 +31,7 @@ class CacheBase {
 
  protected:
   CacheBase() noexcept;
-  ~CacheBase();
+  virtual ~CacheBase();
 
  private:
   friend struct CacheList;
