@@ -75,8 +75,8 @@ def main() -> None:
     results = {}
     # A process measures one library, so that its memory is that of no other.
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        for result in pool.imap(measure, options.libraries):
-            results.update(result)
+        for measured in pool.imap(measure, options.libraries):
+            results.update(measured)
     print("| measured | value | unit |\n|---|---:|---|")
     for name, result in results.items():
         print(f"| {name} | {result['value']:.4g} | {result['unit']} |")
