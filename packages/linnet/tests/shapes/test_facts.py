@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from linnet.shapes import (
@@ -139,7 +139,8 @@ def divisors_positive(p: Poly, values: dict[object, int]) -> bool:
     return p.evaluate(values) is not None  # type: ignore[arg-type]  # symbols are keys
 
 
-@settings(max_examples=1500, deadline=None)
+# A busy machine may draw slowly; no test here is timed.
+@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(constraints(), max_size=3), constraints())
 def test_what_is_proved_holds_for_every_small_assignment(
     known: list[Constraint], goal: Constraint
