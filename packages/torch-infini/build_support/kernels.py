@@ -62,6 +62,10 @@ def structured(info: str, operator: Operator, overload: Overload, kernel: Struct
     _check_parameters(functional, overload, IGNORED)
     names = ", ".join(parameter.name for parameter in functional.parameters)
     parameters = ", ".join(_declared(parameter) for parameter in functional.parameters)
+    given = ", ".join(
+        f"MetaArgument({p.name})" if p.type in ("Optional[number]", "Optional[Tensor]") else p.name
+        for p in functional.parameters
+    )
     name = camel(functional.key)
     outs = kernel.out_names
     form = f"<{kernel.class_name}{f', {len(outs)}' if len(outs) > 1 else ''}>"
@@ -72,7 +76,7 @@ def structured(info: str, operator: Operator, overload: Overload, kernel: Struct
         *_run(name, operator, overload, functional, outs, type_of, kernel.class_name),
         f"{_result_type(len(outs))} {name}({parameters}) {{",
         f"  FunctionalForm{form} op;",
-        f"  op.meta({names});",
+        f"  op.meta({given});",
         f"  Run{name}(op, {names}, {results});",
         f"  return {_moved(len(outs))};",
         "}",
@@ -81,13 +85,19 @@ def structured(info: str, operator: Operator, overload: Overload, kernel: Struct
     registrations = [(functional.key, name)]
     if kernel.out is not None:
         text += _writing(
-            f"{name}Out", f"{parameters}, {out_parameters}", form, outs, names, name, "false"
+            f"{name}Out",
+            f"{parameters}, {out_parameters}",
+            form,
+            outs,
+            (given, names),
+            name,
+            "false",
         )
         registrations.append((kernel.out.key, f"{name}Out"))
     if kernel.in_place is not None and len(outs) == 1:
         first = functional.parameters[0].name
         changed = parameters.replace(f"const at::Tensor& {first}", f"at::Tensor& {first}", 1)
-        text += _writing(f"{name}InPlace", changed, form, (first,), names, name, "true")
+        text += _writing(f"{name}InPlace", changed, form, (first,), (given, names), name, "true")
         registrations.append((kernel.in_place.key, f"{name}InPlace"))
     return Kernels(
         includes=(
@@ -206,7 +216,7 @@ def _writing(
     parameters: str,
     form: str,
     targets: tuple[str, ...],
-    names: str,
+    passed: tuple[str, str],  # to PyTorch's class, and to the function that calls the operator
     run: str,
     in_place: str,
 ) -> list[str]:
@@ -220,8 +230,8 @@ def _writing(
     return [
         f"{result_type} {function}({parameters}) {{",
         f"  OutForm{form} op(/*in_place=*/{in_place}, {', '.join(targets)});",
-        f"  op.meta({names});",
-        f"  Run{run}(op, {names}, {results});",
+        f"  op.meta({passed[0]});",
+        f"  Run{run}(op, {passed[1]}, {results});",
         "  op.Finish();",
         f"  return {returned};",
         "}",
@@ -275,7 +285,7 @@ def _run(
         first = next(o for o in operator.outputs if overload.sources.get(o.name) == outs[0])
         type_of = (
             f"{outs[0]}.scalar_type()"
-            if types[main] == "List[Tensor]"
+            if types[main] in ("List[Tensor]", "number")
             else f"ComputeType({main}.scalar_type(), {outs[0]}.scalar_type(), "
             f"{_type_of(first, operator)})"
         )

@@ -18,9 +18,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from build_support import kernels, schemas, siblings
+from build_support import hooks, kernels, schemas
 from build_support.declarations import Declarations, Operator, Overload
 from build_support.kernels import Kernels
+from build_support.overloads import overloads_of
 from build_support.schemas import Schema, UnservedError
 
 GENERATOR = "build_support/operator_table.py"
@@ -115,7 +116,7 @@ def generate(declarations: Declarations, torch_include: Path) -> Table:
     gradients: dict[str, Gradient] = {}
     unserved: dict[str, str] = {}
     for operator in declarations.operators:
-        for overload in siblings.with_siblings(operator.overloads):
+        for overload in overloads_of(operator):
             info = f"k{operator.class_name}{len(infos)}"
             try:
                 kernel = _kernels(info, operator, overload, torch_include)
@@ -130,6 +131,7 @@ def generate(declarations: Declarations, torch_include: Path) -> Table:
     includes = sorted(
         {include for kernel in found for include in kernel.includes}
         | {f'"{gradient.header}"' for gradient in gradients.values()}
+        | set(hooks.includes(declarations))
     )
     sources = {source for kernel in found for source in kernel.sources}
     sources |= {gradient.source for gradient in gradients.values()}
@@ -148,6 +150,7 @@ def generate(declarations: Declarations, torch_include: Path) -> Table:
         *(kernel.functions for kernel in found),
         "}  // namespace",
         "",
+        *hooks.functions(declarations),
         "void RegisterOperators(torch::Library& library) {",
         *(
             f'  library.impl("{overload}", TORCH_FN({function}));'

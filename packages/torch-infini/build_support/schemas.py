@@ -80,9 +80,9 @@ class Structured:
 
     @property
     def out_names(self) -> tuple[str, ...]:
-        """The parameters that take the results, in their order; made-up ones without `out`."""
+        """The parameters that take the results, in their order."""
         if self.out is None:
-            return ("out",)
+            return ("result0",)
         return tuple(parameter.name for parameter in self.out.parameters if parameter.out)
 
 

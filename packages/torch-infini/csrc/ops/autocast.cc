@@ -3,11 +3,15 @@
 #include "ops/autocast.h"
 
 #include <ATen/autocast_mode.h>
+#include <torch/headeronly/version.h>
 
 namespace torch_infini {
 namespace {
 
 // PyTorch's macros below name these as in namespace `at`.
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 13
+using at::DimnameList;
+#endif
 using at::IntArrayRef;
 using at::Scalar;
 using at::ScalarType;

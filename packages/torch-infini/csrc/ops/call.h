@@ -9,8 +9,11 @@
 #include <infini/ops/scalar.h>
 #include <infini/rt/tensor_view.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <string_view>
 
 #include "ops/tensor_view.h"
 #include "runtime/device.h"
@@ -29,6 +32,15 @@ struct OperatorInfo {
     return (data_types >> static_cast<int>(type) & 1U) != 0;
   }
 };
+
+/// Whether the name of `type` is one of `names`.
+template <std::size_t kCount>
+bool IsOneOf(const char* const (&names)[kCount], c10::ScalarType type) {
+  const auto known = ToDataType(type);
+  if (!known.has_value()) return false;
+  const std::string_view name = infini::rt::DataTypeName(*known);
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
 
 /// Throws the `NotImplementedError` for an element type without a kernel.
 [[noreturn]] void ThrowUnsupportedType(const OperatorInfo& info, c10::ScalarType type,

@@ -88,6 +88,23 @@ Tensor& TriuOut(const Tensor& self, std::int64_t diagonal, Tensor& out) {
   return Triangle(self, diagonal, /*lower=*/false, out);
 }
 
+Tensor& DivModeOut(const Tensor& self, const Tensor& other,
+                   std::optional<c10::string_view> rounding, Tensor& out) {
+  if (!rounding.has_value()) return at::div_out(out, self, other);
+  TORCH_CHECK(*rounding == "floor" || *rounding == "trunc",
+              "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '",
+              *rounding, "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(*rounding == "floor",
+                              "div with rounding_mode='trunc' is not implemented on infini");
+  return at::floor_divide_out(out, self, other);
+}
+
+Tensor& ScatterValueOut(const Tensor& self, std::int64_t dim, const Tensor& index,
+                        const Scalar& value, Tensor& out) {
+  const Tensor source = at::full(index.sizes(), value, self.options());
+  return at::scatter_out(out, self, dim, index, source);
+}
+
 // --- Reductions ---
 
 Tensor CountNonzero(const Tensor& self, OptionalIntArrayRef dims, bool keepdim) {
@@ -304,6 +321,8 @@ void RegisterComposed(Composed library) {
       .Add("addcdiv.out", TORCH_FN(AddcdivOut))
       .Add("lerp.Scalar_out", TORCH_FN(LerpScalarOut))
       .Add("lerp.Tensor_out", TORCH_FN(LerpTensorOut))
+      .Add("div.out_mode", TORCH_FN(DivModeOut))
+      .Add("scatter.value_out", TORCH_FN(ScatterValueOut))
       .Add("sign.out", TORCH_FN(SignOut))
       .Add("sgn.out", TORCH_FN(SignOut))
       .Add("isnan", TORCH_FN(IsNan))

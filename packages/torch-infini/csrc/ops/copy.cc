@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "ops/empty.h"
+#include "ops/operator_table.h"
 #include "ops/strided_runs.h"
 #include "ops/tensor_view.h"
 #include "runtime/allocator.h"
@@ -200,7 +201,10 @@ at::Tensor& FillTensor(at::Tensor& self, const at::Tensor& value) {
 }
 
 at::Tensor& FillScalar(at::Tensor& self, const at::Scalar& value) {
-  at::Tensor host = c10::scalar_to_tensor(value);
+  if (self.numel() == 0) return self;
+  const at::Tensor host = c10::scalar_to_tensor(value).to(self.scalar_type());
+  at::assert_no_internal_overlap(self);
+  if (!self.is_conj() && !self.is_neg() && FillOnDevice(self, host.item())) return self;
   return FillTensor(self, host);
 }
 
@@ -245,10 +249,12 @@ void Copy(const at::Tensor& source, const at::Tensor& target, bool non_blocking)
       }
       return;
     }
-    if (from.device() == target.device() && CopyRunsOnDevice(from, target)) {
-      return;
+    if (from.device() == target.device()) {
+      if (CopyOnDevice(from, target) || CopyRunsOnDevice(from, target)) return;
     }
   }
+  const bool plain = !from.is_conj() && !from.is_neg() && !target.is_conj() && !target.is_neg();
+  if (from.device() == target.device() && plain && CastOnDevice(from, target)) return;
   const at::Tensor host = OnInfini(from) ? ToHost(from) : from;
   if (OnInfini(target)) {
     UploadArranged(host, target);

@@ -6,6 +6,7 @@
 
 #include <ATen/TensorIterator.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/result_type.h>
 
 namespace torch_infini::meta {
 
@@ -45,7 +46,7 @@ struct Where : at::TensorIteratorBase {
     TORCH_CHECK(condition.scalar_type() == c10::ScalarType::Bool,
                 "where expected condition to be a boolean tensor, but got a tensor with dtype ",
                 condition.scalar_type());
-    const c10::ScalarType type = at::native::result_type(self, other);
+    const c10::ScalarType type = at::result_type(self, other);
     build(at::TensorIteratorConfig()
               .set_check_mem_overlap(true)
               .check_all_same_dtype(false)

@@ -16,6 +16,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <optional>
 
 #include "ops/copy.h"
 #include "ops/empty.h"
@@ -30,6 +31,15 @@ namespace torch_infini {
 #define TORCH_INFINI_NAMES_PARAMETER
 #define TORCH_INFINI_NAMES_ARGUMENT
 #endif
+
+/// Optional arguments in the form that PyTorch's classes take.
+inline at::OptionalScalarRef MetaArgument(const std::optional<at::Scalar>& number) {
+  return number.has_value() ? at::OptionalScalarRef(*number) : at::OptionalScalarRef();
+}
+
+inline at::OptionalTensorRef MetaArgument(const std::optional<at::Tensor>& tensor) {
+  return tensor.has_value() ? at::OptionalTensorRef(*tensor) : at::OptionalTensorRef();
+}
 
 /// Base of the three forms: `Meta` is PyTorch's class of the operator.
 template <typename Meta>
