@@ -7,6 +7,7 @@
 #include <c10/core/WrapDimMinimal.h>
 
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,14 @@ Tensor& SignOut(const Tensor& self, Tensor& out) {
 }
 
 Tensor IsNan(const Tensor& self) { return self.ne(self); }
+
+Tensor& IsNegativeInfinityOut(const Tensor& self, Tensor& out) {
+  return at::eq_out(out, self, -std::numeric_limits<double>::infinity());
+}
+
+Tensor& IsPositiveInfinityOut(const Tensor& self, Tensor& out) {
+  return at::eq_out(out, self, std::numeric_limits<double>::infinity());
+}
 
 Tensor& MaskedFillTensor(Tensor& self, const Tensor& mask, const Tensor& value) {
   TORCH_CHECK(value.dim() == 0,
@@ -326,6 +335,8 @@ void RegisterComposed(Composed library) {
       .Add("sign.out", TORCH_FN(SignOut))
       .Add("sgn.out", TORCH_FN(SignOut))
       .Add("isnan", TORCH_FN(IsNan))
+      .Add("isneginf.out", TORCH_FN(IsNegativeInfinityOut))
+      .Add("isposinf.out", TORCH_FN(IsPositiveInfinityOut))
       .Add("masked_fill_.Tensor", TORCH_FN(MaskedFillTensor))
       .Add("masked_fill_.Scalar", TORCH_FN(MaskedFillScalar))
       .Add("tril.out", TORCH_FN(TrilOut))
