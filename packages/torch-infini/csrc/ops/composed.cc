@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/IListRef.h>
 #include <ATen/native/TypeProperties.h>
+#include <ATen/ops/aminmax_meta.h>
 #include <c10/core/WrapDimMinimal.h>
 
 #include <cmath>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "ops/index.h"
+#include "ops/structured.h"
 
 namespace torch_infini {
 namespace {
@@ -192,6 +194,17 @@ std::tuple<Tensor&, Tensor&> MinDimOut(const Tensor& self, std::int64_t dim, boo
                  [](const Tensor& x, std::int64_t d, bool k) { return at::argmin(x, d, k); });
 }
 
+std::tuple<Tensor&, Tensor&> AminmaxOut(const Tensor& self, OptionalDim dim, bool keepdim,
+                                        Tensor& least, Tensor& greatest) {
+  OutForm<at::meta::structured_aminmax, 2> op(/*in_place=*/false, least, greatest);
+  op.meta(self, dim, keepdim);
+  const std::vector<std::int64_t> dims =
+      dim.has_value() && self.dim() > 0 ? std::vector{*dim} : std::vector<std::int64_t>{};
+  at::amin_out(least, self, dims, keepdim);
+  at::amax_out(greatest, self, dims, keepdim);
+  return {least, greatest};
+}
+
 std::int64_t CountOf(const Tensor& self, OptionalIntArrayRef dims) {
   if (!dims.has_value() || dims->empty()) return self.numel();
   std::int64_t count = 1;
@@ -349,6 +362,7 @@ void RegisterComposed(Composed library) {
       .Add("min", TORCH_FN(Min))
       .Add("max.dim_max", TORCH_FN(MaxDimOut))
       .Add("min.dim_min", TORCH_FN(MinDimOut))
+      .Add("aminmax.out", TORCH_FN(AminmaxOut))
       .Add("var.correction", TORCH_FN(Var))
       .Add("std.correction", TORCH_FN(Std))
       .Add("linalg_vector_norm.out", TORCH_FN(VectorNormOut))
@@ -362,7 +376,8 @@ void RegisterComposed(Composed library) {
       .Add("_index_put_impl_", TORCH_FN(IndexPut))
       .Add("nonzero", TORCH_FN(Nonzero))
       .Add("masked_select", TORCH_FN(MaskedSelect))
-      .Add("index_add.out", TORCH_FN(IndexAddOut));
+      .Add("index_add.out", TORCH_FN(IndexAddOut))
+      .Add("index_copy.out", TORCH_FN(IndexCopyOut));
 }
 
 }  // namespace torch_infini

@@ -2,9 +2,12 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/index_copy_meta.h>
 
 #include <algorithm>
 #include <vector>
+
+#include "ops/structured.h"
 
 namespace torch_infini {
 namespace {
@@ -233,6 +236,20 @@ at::Tensor& IndexAddOut(const Tensor& self, std::int64_t dim, const Tensor& inde
   const Tensor result = at::add(front, sums, alpha).movedim(0, dim);
   out.resize_(self.sizes());
   return out.copy_(result.reshape(self.sizes()));
+}
+
+at::Tensor& IndexCopyOut(const Tensor& self, std::int64_t dim, const Tensor& index,
+                         const Tensor& source, Tensor& out) {
+  OutForm<at::meta::structured_index_copy> op(/*in_place=*/out.is_same(self), out);
+  const std::int64_t along = op.meta(self, dim, index, source).dim;
+  if (!out.is_same(self)) out.copy_(self);
+  Tensor target = out.dim() == 0 ? out.unsqueeze(0) : out;
+  const Tensor slices = source.dim() == 0 ? source.unsqueeze(0) : source;
+  Sizes shape(static_cast<std::size_t>(slices.dim()), 1);
+  shape[static_cast<std::size_t>(along)] = index.numel();
+  // Where the result is the operand, only the new elements are written.
+  at::scatter_out(target, target, along, index.reshape(shape).expand(slices.sizes()), slices);
+  return out;
 }
 
 }  // namespace torch_infini

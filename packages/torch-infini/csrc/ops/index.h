@@ -29,6 +29,11 @@ at::Tensor MaskedSelect(const at::Tensor& self, const at::Tensor& mask);
 at::Tensor& IndexAddOut(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                         const at::Tensor& source, const at::Scalar& alpha, at::Tensor& out);
 
+/// `self` with the slices of `source` at `index` of `dim`. Where `out` is
+/// `self`, nothing else is read or written.
+at::Tensor& IndexCopyOut(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
+                         const at::Tensor& source, at::Tensor& out);
+
 }  // namespace torch_infini
 
 #endif  // TORCH_INFINI_OPS_INDEX_H_
