@@ -240,6 +240,8 @@ void Copy(const at::Tensor& source, const at::Tensor& target, bool non_blocking)
   const at::Tensor& infini = OnInfini(target) ? target : from;
   const c10::DeviceGuard guard(infini.device());
 
+  // InfiniOps refuses operands whose elements lie among one another's, though no two meet.
+  const bool apart = !from.storage().is_alias_of(target.storage());
   if (SameElements(from, target)) {
     if (SameLayout(from, target)) {
       if (OnInfini(from) && OnInfini(target)) {
@@ -250,11 +252,11 @@ void Copy(const at::Tensor& source, const at::Tensor& target, bool non_blocking)
       return;
     }
     if (from.device() == target.device()) {
-      if (CopyOnDevice(from, target) || CopyRunsOnDevice(from, target)) return;
+      if ((apart && CopyOnDevice(from, target)) || CopyRunsOnDevice(from, target)) return;
     }
   }
   const bool plain = !from.is_conj() && !from.is_neg() && !target.is_conj() && !target.is_neg();
-  if (from.device() == target.device() && plain && CastOnDevice(from, target)) return;
+  if (from.device() == target.device() && plain && apart && CastOnDevice(from, target)) return;
   const at::Tensor host = OnInfini(from) ? ToHost(from) : from;
   if (OnInfini(target)) {
     UploadArranged(host, target);
