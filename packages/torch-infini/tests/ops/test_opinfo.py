@@ -21,7 +21,11 @@ from torch.testing._internal.common_device_type import instantiate_device_type_t
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import TestCase
 
-pytestmark = pytest.mark.once
+pytestmark = [
+    pytest.mark.once,
+    # The samples include operands that PyTorch warns of, on the CPU as well.
+    pytest.mark.filterwarnings("ignore"),
+]
 
 
 def load_tool() -> Any:
