@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import re
+
+import yaml
+
 from ci import checks, pages
 from ci.native import ROOT
 from ci.packages import PACKAGES
@@ -42,3 +46,14 @@ def test_a_changed_page_is_stale_until_it_is_written(make_tree: MakeTree) -> Non
     assert checks.stale_pages(root) == []
     make_tree({"docs/packages.md": "edited by hand"})
     assert [str(problem.path) for problem in checks.stale_pages(root)] == ["docs/packages.md"]
+
+
+def test_the_page_on_operators_shows_the_files_that_it_speaks_of() -> None:
+    page = (ROOT / "docs/add-an-operator.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"```(yaml|cpp)\n(.*?)```", page, flags=re.DOTALL))
+    sources = ROOT / "packages/infiniops/src"
+    declaration = yaml.safe_load((sources / "base/mul.yaml").read_text(encoding="utf-8"))
+    del declaration["details"]  # sentences that the page has no room for
+    assert yaml.safe_load(shown["yaml"]) == declaration
+    kernel = (sources / "native/cpu/ops/mul/mul.h").read_text(encoding="utf-8")
+    assert shown["cpp"] == kernel

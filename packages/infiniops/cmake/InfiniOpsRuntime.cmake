@@ -32,7 +32,8 @@ macro(infini_ops_find_runtime)
   if(NOT infini_rt_hint)
     infini_ops_forget_python()
     message(FATAL_ERROR "InfiniRT was not found: pass its install prefix as -DINFINI_RT_ROOT=PREFIX, or install the "
-      "Python package infinirt.")
+      "Python package infinirt. A build by pip does not see what is installed: set "
+      "INFINI_RT_ROOT=$(python -m infinirt --prefix) in its environment.")
   endif()
   # Only that prefix: another InfiniRT on the machine is never taken by accident.
   set(InfiniRT_DIR "InfiniRT_DIR-NOTFOUND")

@@ -125,3 +125,29 @@ def test_structs_tuples_and_enums_go_in_and_out(compile: bool | None) -> None:
     assert int(count) == 7
     turned, _ = model.turn(pair, (3.0, 7), 0)
     assert turned["left"].tolist() == [15, 15]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ([], r"input 'x' is missing; it is Tensor\[B, 2; f32\]"),
+        ([[[1.0, 2.0]]], r"input x: expected Tensor\[B, 2; f32\], got a list or tuple of 1"),
+        ([{"a": 1}], r"input x: expected Tensor\[B, 2; f32\], got a mapping"),
+        ([3.0], r"input x: .* a plain number is no input of that type"),
+    ],
+    ids=["missing", "list", "mapping", "number"],
+)
+def test_inputs_that_are_no_tensors_are_named_with_what_the_entry_takes(
+    given: list[object], text: str
+) -> None:
+    model = load(
+        """module m
+pub block M {
+    pub entry forward<B: Dim>(x: Tensor[B, 2; f32], y: Tensor[2; f32]? = none) -> Tensor[B, 2; f32] {
+        return x * x
+    }
+}"""
+    )
+    assert model.forward(torch.ones(3, 2)).shape == (3, 2)
+    with pytest.raises(TypeError, match=f"entry forward: {text}"):
+        model.forward(*given)

@@ -8,7 +8,15 @@ from typing import Any
 
 from linnet.check import CheckedProgram, check_file, check_text
 from linnet.check.definitions import BlockDef, FunctionDef
-from linnet.check.types import EnumType, OptionalType, Scalar, StructType, TupleType, Type
+from linnet.check.types import (
+    EnumType,
+    OptionalType,
+    Scalar,
+    StructType,
+    Tensor,
+    TupleType,
+    Type,
+)
 from linnet.graph import Graph
 from linnet.graph.binding import InputSpec, entries, find_root, graph_for, manifest
 from linnet.graph.bound import BindingError
@@ -116,13 +124,24 @@ class SourceProgram:
         generics: Mapping[str, Any],
         bound: frozenset[str],
     ) -> Graph:
-        """The graph of an entry for inputs of these shapes and dtypes."""
+        """The graph of an entry for inputs of these shapes and dtypes. TypeError that names the
+        entry and the input for one that is missing or of another kind.
+        """
         method = entry in self._methods
-        types = {param.name: param.type for param in self._functions[entry].params}
+        params = self._functions[entry].params
+        types = {param.name: param.type for param in params}
+        for param in params:
+            may_lack = isinstance(param.type, OptionalType) or param.node.default is not None
+            if not (may_lack or param.name in inputs or param.name in self._fixed):
+                missing = f"input {param.name!r} is missing; it is {param.type}"
+                raise TypeError(f"entry {entry}: {missing}")
         return graph_for(
             self._checked,
             entry,
-            {name: _spec(name, types[name], given) for name, given in inputs.items()},
+            {
+                name: _spec(f"entry {entry}: input {name}", types[name], given)
+                for name, given in inputs.items()
+            },
             root=self._block.name if method and self._block is not None else None,
             generics=self._generics if method else {},
             entry_generics=generics,
@@ -131,26 +150,36 @@ class SourceProgram:
         )
 
 
-def _spec(name: str, type_: Type, given: Description) -> Any:
+def _spec(where: str, type_: Type, given: Description) -> Any:
     """What the binder takes: a Python number gets the dtype that the entry declares."""
     if isinstance(type_, OptionalType) and given is not None:
-        return _spec(name, type_.inner, given)
+        return _spec(where, type_.inner, given)
+    if isinstance(type_, Tensor) and not _is_leaf(given):
+        parts = "a mapping" if isinstance(given, Mapping) else f"a list or tuple of {len(given)}"
+        raise TypeError(f"{where}: expected {type_}, got {parts}; give a tensor")
     if isinstance(given, PlainNumber):
         if isinstance(type_, EnumType):
             return InputSpec((), "i64")
         if isinstance(type_, Scalar) and isinstance(type_.dtype, str):
             return InputSpec((), type_.dtype)
         kind = "whose dtype is generic" if isinstance(type_, Scalar) else "of that type"
-        raise TypeError(f"input {name}: {type_}: a plain number is no input {kind}; give a tensor")
+        raise TypeError(f"{where}: {type_}: a plain number is no input {kind}; give a tensor")
     if isinstance(type_, TupleType) and isinstance(given, tuple) and len(given) == len(type_.items):
         return tuple(
-            _spec(f"{name}.{k}", part, one)
+            _spec(f"{where}.{k}", part, one)
             for k, (part, one) in enumerate(zip(type_.items, given, strict=True))
         )
     if isinstance(type_, StructType) and isinstance(given, Mapping):
         fields = type_.definition.fields
         return {
-            field: _spec(f"{name}.{field}", fields[field], one) if field in fields else one
+            field: _spec(f"{where}.{field}", fields[field], one) if field in fields else one
             for field, one in given.items()
         }
     return given
+
+
+def _is_leaf(given: Description) -> bool:
+    """Whether it describes a tensor, a number or nothing, and no parts."""
+    if isinstance(given, tuple):
+        return len(given) == 2 and isinstance(given[1], str)
+    return not isinstance(given, Mapping)
