@@ -143,7 +143,8 @@ def test_inputs_that_are_no_tensors_are_named_with_what_the_entry_takes(
     model = load(
         """module m
 pub block M {
-    pub entry forward<B: Dim>(x: Tensor[B, 2; f32], y: Tensor[2; f32]? = none) -> Tensor[B, 2; f32] {
+    pub entry forward<B: Dim>(x: Tensor[B, 2; f32], y: Tensor[2; f32]? = none)
+        -> Tensor[B, 2; f32] {
         return x * x
     }
 }"""
