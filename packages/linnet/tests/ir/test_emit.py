@@ -106,3 +106,14 @@ def test_an_integer_that_only_a_float_holds_comes_back_as_a_float() -> None:
     first, second = there_and_back(f"module m\n{text}")
     assert "cast<f32>(1e+20)" in first
     assert second == first
+
+
+@pytest.mark.parametrize(
+    "body", ["x | LOW + LOW", "LOW - 1", "-LOW", "min(LOW, LOW - 1)", "LOW * LOW + x"]
+)
+def test_arithmetic_of_constants_keeps_their_dtype(body: str) -> None:
+    constant = "const LOW: i64 = -9223372036854775808"
+    source = f"module m\n\n{constant}\n\npub fn f(x: i64) -> i64 {{\n    return {body}\n}}\n"
+    first, second = there_and_back(source)
+    assert "cast<i64>(-9223372036854775808)" in first
+    assert first == second

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from linnet.check.sizes import PROTECTED
-from linnet.check.types import FLOATS
+from linnet.check.types import FLOATS, INTEGERS
 from linnet.syntax.expressions import PRECEDENCE, REDUCTIONS
 from linnet.syntax.lexer import KEYWORDS, RESERVED
 
@@ -26,6 +26,8 @@ CALLED = {
     *("min", "max", "shl", "shr", "select", "exp", "log", "sqrt"),
     *("rsqrt", "sin", "cos", "tanh", "abs"),
 }
+# What is computed already when a program is checked, where all operands are bare integers.
+COMPUTED = {"add", "sub", "mul", "div", "rem", "neg", "min", "max"}
 _RESERVED = KEYWORDS | RESERVED | PROTECTED | REDUCTIONS | {"grad", "grid", "warps", "stages"}
 
 
@@ -165,9 +167,12 @@ class ExpressionEmitter:
     def elementwise(self, op: Record) -> Text:
         """Infix operators and prelude functions."""
         kind = op["kind"]
+        operands = self.operands(op)
+        if self.typed_integers(op):
+            operands = [Text(f"cast<{self.type_of_first(op)}>({operands[0].text})"), *operands[1:]]
         if kind in CALLED:
-            return Text(f"{kind}({self.listed(op)})")
-        left, right = self.operands(op)
+            return Text(f"{kind}({', '.join(one.text for one in operands)})")
+        left, right = operands
         sign = INFIX[kind]
         if kind in ("and", "or") and self.values[op["results"][0]]["type"] == "bool":
             sign *= 2
@@ -178,8 +183,24 @@ class ExpressionEmitter:
         """`a < b`."""
         return self.elementwise({**op, "kind": op["attributes"]["comparison"]})
 
+    def typed_integers(self, op: Record) -> bool:
+        """Whether all operands are values of named constants. Written as bare integers they would
+        be computed when the program is checked, without their dtype's range.
+        """
+        return op["kind"] in COMPUTED and all(
+            re.fullmatch(r"-?\d+", one.text) and self.values[number]["type"] in INTEGERS
+            for one, number in zip(self.operands(op), op["operands"], strict=True)
+        )
+
+    def type_of_first(self, op: Record) -> str:
+        """The type of the first operand."""
+        found: str = self.values[op["operands"][0]]["type"]
+        return found
+
     def of_neg(self, op: Record) -> Text:
         """`-a`."""
+        if self.typed_integers(op):
+            return Text(f"-cast<{self.type_of_first(op)}>({self.listed(op)})", UNARY)
         return Text(f"-{self.operands(op)[0].at(CLOSED)}", UNARY)
 
     def of_not(self, op: Record) -> Text:
