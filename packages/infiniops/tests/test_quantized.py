@@ -58,6 +58,8 @@ class Case:
             self.wide = ((numbers.to(torch.float64) - less) * factor).reshape(columns, inner)
             # What is added up is the number and the zero, each on its own.
             self.terms = ((numbers + less.abs()) * factor.abs()).reshape(columns, inner)
+        # More than 16 rows of bfloat16 may multiply 4-bit weights that were rounded to it.
+        self.rounds_weight = name == "linear_int4" and dtype == torch.bfloat16 and rows > 16
 
     def __call__(self, x: Any = None, **others: Any) -> Any:
         x = self.x if x is None else x
@@ -75,6 +77,8 @@ class Case:
         inner = self.x.shape[-1]
         expected = self.expected
         allowed = bound * 2**-24 * (inner + 6) + expected.abs() * info.eps / 2
+        if self.rounds_weight:
+            allowed += self.x.to(torch.float64).abs() @ self.wide.abs().t() * info.eps / 2
         assert actual.dtype == self.x.dtype
         assert ((actual.to(torch.float64) - expected).abs() <= allowed + info.tiny).all()
 
@@ -125,13 +129,13 @@ def test_int8_rows_of_odd_length(rows: int, inner: int, seed: int) -> None:
 @pytest.mark.parametrize("implementation", ["native", "dynamic_int8"])
 def test_a_row_does_not_depend_on_its_batch(name: str, implementation: str, seed: int) -> None:
     case = Case(name, 64, 352, 37, torch.bfloat16, seed)
-    switches = name == "linear_int4" and implementation == "native"
+    switches = implementation == "native"
     alone = [case(case.x[i : i + 1], implementation=implementation)[0] for i in range(64)]
     many = case(implementation=implementation)
     for batch in (2, 5, 16, 17, 64):
         together = case(case.x[64 - batch :], implementation=implementation)
         for row in range(batch):
-            # linear_int4's page names the switch at 16 rows.
+            # The pages name the switch at 16 rows.
             reference = many[64 - batch + row] if switches and batch > 16 else None
             expected = alone[64 - batch + row] if reference is None else reference
             assert torch.equal(together[row], expected)

@@ -65,8 +65,10 @@ void ForEachStream(std::int64_t rows, std::int64_t columns, std::int64_t depth, 
                    Function function) {
   const std::int64_t fitting = Least(kStreamBytes / (bytes + 1), kStreamColumns);
   const std::int64_t most = fitting > kLeastStreamColumns ? fitting : kLeastStreamColumns;
-  // Some blocks for each thread, where there are enough columns.
-  const std::int64_t size = RoundUp(Least(most, DivideUp(columns, 16)), kMaxTileColumns);
+  // Some blocks for each thread, where there are enough columns: a held up one keeps few. A block's
+  // first rows are not asked for ahead, so more blocks cost.
+  const std::int64_t size =
+      RoundUp(Least(most, DivideUp(columns, 4 * rt::GetNumThreads())), kMaxTileColumns);
   ForEachBlock(DivideUp(columns, size), rows * columns * depth, [&](std::int64_t index) {
     const std::int64_t column = index * size;
     function(OutputBlock{0, rows, column, Least(size, columns - column)});

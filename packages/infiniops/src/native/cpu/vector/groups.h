@@ -29,9 +29,14 @@ inline bool IsStreamable(const QuantizedTask& task) {
 
 /// Reads the first `count` lanes of a block, the others as zeros.
 inline Words ReadLanes(const char* from, std::int64_t count) {
+#if defined(__AVX512F__)
+  const auto mask = static_cast<__mmask16>((1u << count) - 1);
+  return __builtin_bit_cast(Words, _mm512_maskz_loadu_epi32(mask, from));
+#else
   Words words = {};
   std::memcpy(&words, from, static_cast<std::size_t>(count) * 4);
   return words;
+#endif
 }
 inline Words ReadLanes(const char* from) {
   Words words;
@@ -144,12 +149,24 @@ void PackGroupBlock(const float* line, char* to) {
 /// How long groups are, in lanes: a block lies in one of them, has some of 4 or 8 lanes, or any.
 enum class GroupKind { kWhole, kFour, kEight, kAny };
 
+#if defined(__AVX512F__)
+/// A mask of the first `count` of four groups.
+inline __mmask8 GroupsLeft(std::int64_t count) {
+  return count >= 4 ? 15 : static_cast<__mmask8>((1u << count) - 1);
+}
+#endif
+
 /// The numbers of the groups of one row of the weight.
 template <GroupKind kind>
 struct GroupRow {
   const float* numbers;
   std::int64_t stride;
   std::int64_t lanes;  // of a group
+  std::int64_t ahead;  // numbers to the row that is wanted soon
+
+  void Prefetch(std::int64_t lane) const {
+    __builtin_prefetch(numbers + lane / lanes * stride + ahead, 0, 2);
+  }
 
   /// A number for each lane of the block that begins with lane `first` of the row and lies in
   /// `group` where it lies in one; `rest` lanes of the row are left.
@@ -157,16 +174,13 @@ struct GroupRow {
     if constexpr (kind == GroupKind::kWhole) return Broadcast(numbers[group * stride]);
 #if defined(__AVX512F__)
     if constexpr (kind == GroupKind::kFour) {
-      if (rest >= kLanes) {
-        return _mm512_permutevar_ps(
-            _mm512_broadcast_f32x4(_mm_loadu_ps(numbers + first / 4)),
-            _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0));
-      }
+      const __m128 four = _mm_maskz_loadu_ps(GroupsLeft(rest / 4), numbers + first / 4);
+      return _mm512_permutevar_ps(_mm512_broadcast_f32x4(four),
+                                  _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0));
     } else if constexpr (kind == GroupKind::kEight) {
-      if (rest >= kLanes) {
-        return _mm512_insertf32x8(_mm512_set1_ps(numbers[first / 8]),
-                                  _mm256_set1_ps(numbers[first / 8 + 1]), 1);
-      }
+      const __m128 two = _mm_maskz_loadu_ps(GroupsLeft(rest / 8) & 3, numbers + first / 8);
+      return _mm512_permutexvar_ps(_mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0),
+                                   _mm512_castps128_ps512(two));
     }
 #endif
     alignas(64) float result[kLanes] = {};
@@ -185,11 +199,13 @@ void StreamGroupRows(const QuantizedTask& task, const char* x, std::int64_t x_st
   const std::int64_t lanes_of_row = task.x.length / kLaneNumbers;
   const std::int64_t group_lanes = task.group / kLaneNumbers;
   const std::int64_t group_blocks = group_lanes / kLanes;  // where a block lies in one group
+  const std::int64_t ahead = StreamAhead(lanes_of_row * 4, task.weight_row_stride, 1);
   const bool has_zeros = task.zero.data != nullptr;
-  const auto row_of = [group_lanes](const GroupNumbers& from, std::int64_t column) {
+  const std::int64_t rows_ahead = StreamAhead(lanes_of_row * 4, 1, kAheadBytes);
+  const auto row_of = [group_lanes, rows_ahead](const GroupNumbers& from, std::int64_t column) {
     const auto* numbers = reinterpret_cast<const float*>(from.data);
     return GroupRow<kind>{numbers == nullptr ? nullptr : numbers + column * from.row_stride,
-                          from.group_stride, group_lanes};
+                          from.group_stride, group_lanes, rows_ahead * from.row_stride};
   };
   for (std::int64_t j = 0; j < block.columns; j += kGroupColumns) {
     const std::int64_t count = Least(kGroupColumns, block.columns - j);
@@ -204,8 +220,6 @@ void StreamGroupRows(const QuantizedTask& task, const char* x, std::int64_t x_st
     }
     std::int64_t group = 0;
     std::int64_t group_rest = group_blocks;
-    const std::int64_t ahead =
-        j + kGroupColumns < block.columns ? kGroupColumns * task.weight_row_stride : 0;
     Floats total[kRows][kGroupColumns] = {};
     const auto add = [&](std::int64_t first, const auto& read) {
       const char* packed = x + first / kLanes * kPackedBlock<Steps>;
@@ -253,13 +267,27 @@ void StreamGroupRows(const QuantizedTask& task, const char* x, std::int64_t x_st
     };
     std::int64_t first = 0;
     for (; first + kLanes <= lanes_of_row; first += kLanes) {
+      if (first % (4 * kLanes) == 0) {
+        for (int c = 0; c < kGroupColumns; ++c) {
+          scales[c].Prefetch(first);
+          if (has_zeros) zeros[c].Prefetch(first);
+        }
+      }
       add(first, [&](int c) {
         __builtin_prefetch(weight[c] + first * 4 + ahead, 0, 2);
         return ReadLanes(weight[c] + first * 4);
       });
     }
     if (first < lanes_of_row) {
-      add(first, [&](int c) { return ReadLanes(weight[c] + first * 4, lanes_of_row - first); });
+      for (int c = 0; c < kGroupColumns; ++c) {
+        scales[c].Prefetch(lanes_of_row - 1);
+        if (has_zeros) zeros[c].Prefetch(lanes_of_row - 1);
+      }
+      add(first, [&](int c) {
+        // Its last byte: rows that end within a line share it with the next row, or do not.
+        __builtin_prefetch(weight[c] + lanes_of_row * 4 - 1 + ahead, 0, 2);
+        return ReadLanes(weight[c] + first * 4, lanes_of_row - first);
+      });
     }
     for (int i = 0; i < kRows; ++i) {
       const FourFloats four = SumLanes(total[i][0], total[i][1], total[i][2], total[i][3]);

@@ -91,7 +91,7 @@ inline constexpr std::int64_t kMaxTileColumns = 8;
 
 /// The right operand of a tile: rows stored as they are, `stride` elements apart. Those past
 /// `count` repeat the last one, and their results mean nothing. What lies `ahead` elements further
-/// is wanted next.
+/// is wanted soon, where the tile streams.
 template <typename T>
 struct TileWeight {
   const T* data;
@@ -99,6 +99,16 @@ struct TileWeight {
   std::int64_t count;
   std::int64_t ahead = 0;
 };
+
+/// Bytes that a stream asks memory for before it needs them.
+inline constexpr std::int64_t kAheadBytes = 16 * 1024;
+
+/// Where a stream through rows of `row_bytes` bytes, `stride` units apart, is `kAheadBytes` later:
+/// some rows on, or further along the row, of which a unit is `unit` bytes.
+constexpr std::int64_t StreamAhead(std::int64_t row_bytes, std::int64_t stride, std::int64_t unit) {
+  if (row_bytes >= kAheadBytes) return kAheadBytes / unit;
+  return (kAheadBytes + row_bytes - 1) / (row_bytes > 0 ? row_bytes : 1) * stride;
+}
 
 /// Reads the first `count` elements of a step, the others as zeros.
 template <typename T>
@@ -129,6 +139,12 @@ typename Arithmetic<T>::Vector ReadPart(const T* values, std::int64_t count) {
 #endif
 }
 
+/// Columns of the weight that a tile reads at the same time. A stream takes few, one after the
+/// other, so that memory is read nearly in order; other tiles read all.
+constexpr int ColumnsTogether(int rows, int columns, bool streams) {
+  return streams && rows <= 4 ? 2 : columns;
+}
+
 /// Adds to `sums`, whose rows are `sums_stride` apart, the dot products of `kRows` rows with
 /// `kColumns` rows over one chunk of `depth` elements. `x` holds its rows interleaved by steps, the
 /// last one filled up with zeros. With `kStreams`, the weight comes from memory.
@@ -137,33 +153,52 @@ void Tile(const OperandOf<T>* x, const TileWeight<T>& weight, std::int64_t depth
           std::int64_t sums_stride) {
   static_assert(kColumns % 4 == 0 && kColumns <= kMaxTileColumns);
   using A = Arithmetic<T>;
-  const T* w[kColumns];
-#pragma GCC unroll 8
-  for (int j = 0; j < kColumns; ++j) {
-    w[j] = weight.data + (j < weight.count ? j : weight.count - 1) * weight.stride;
-  }
+  constexpr int kTogether = ColumnsTogether(kRows, kColumns, kStreams);
   typename A::Sums lanes[kRows][kColumns] = {};
-  const auto add = [&lanes](const OperandOf<T>* x_step, const auto& w_step) {
-    typename A::Vector columns[kColumns];
+#pragma GCC unroll 4
+  for (int first = 0; first < kColumns; first += kTogether) {
+    const T* w[kTogether];
 #pragma GCC unroll 8
-    for (int j = 0; j < kColumns; ++j) columns[j] = w_step(j);
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
-      const auto row = Arithmetic<OperandOf<T>>::Read(x_step + i * A::kStep);
-#pragma GCC unroll 8
-      for (int j = 0; j < kColumns; ++j) lanes[i][j] = A::Add(row, columns[j], lanes[i][j]);
+    for (int j = 0; j < kTogether; ++j) {
+      const std::int64_t row = first + j;
+      w[j] = weight.data + (row < weight.count ? row : weight.count - 1) * weight.stride;
     }
-  };
-  std::int64_t k = 0;
-  for (; k + A::kStep <= depth; k += A::kStep) {
-    add(x + k * kRows, [&](int j) {
-      // To the second-level cache: the first has too few places for what is on its way.
-      if constexpr (kStreams) __builtin_prefetch(w[j] + k + weight.ahead, 0, 2);
-      return A::Read(w[j] + k);
-    });
-  }
-  if (k < depth) {
-    add(x + k * kRows, [&](int j) { return ReadPart<T>(w[j] + k, depth - k); });
+    const auto add = [&](const OperandOf<T>* x_step, const auto& w_step) {
+      typename A::Vector columns[kTogether];
+#pragma GCC unroll 8
+      for (int j = 0; j < kTogether; ++j) columns[j] = w_step(j);
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) {
+        const auto row = Arithmetic<OperandOf<T>>::Read(x_step + i * A::kStep);
+#pragma GCC unroll 8
+        for (int j = 0; j < kTogether; ++j) {
+          lanes[i][first + j] = A::Add(row, columns[j], lanes[i][first + j]);
+        }
+      }
+    };
+    const auto add_whole = [&](std::int64_t k) {
+      add(x + k * kRows, [&](int j) { return A::Read(w[j] + k); });
+    };
+    std::int64_t k = 0;
+    if constexpr (kStreams) {
+      constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+      constexpr std::int64_t kStride = kLine > A::kStep ? kLine : A::kStep;
+      for (; k + kStride <= depth; k += kStride) {
+        // To the second-level cache: the first has too few places for what is on its way.
+#pragma GCC unroll 8
+        for (int j = 0; j < kTogether; ++j) __builtin_prefetch(w[j] + k + weight.ahead, 0, 2);
+#pragma GCC unroll 4
+        for (std::int64_t step = 0; step < kStride; step += A::kStep) add_whole(k + step);
+      }
+    }
+    if (kStreams && k < depth) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kTogether; ++j) __builtin_prefetch(w[j] + depth - 1 + weight.ahead, 0, 2);
+    }
+    for (; k + A::kStep <= depth; k += A::kStep) add_whole(k);
+    if (k < depth) {
+      add(x + k * kRows, [&](int j) { return ReadPart<T>(w[j] + k, depth - k); });
+    }
   }
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i) {

@@ -20,15 +20,17 @@ class QuantizedBase {
   std::int64_t columns() const { return task_.out.length; }
   std::int64_t depth() const { return task_.x.length; }
 
-  /// Copies `count` elements of a row of x.
-  void ReadX(std::int64_t row, std::int64_t k, std::int64_t count, float* to) const {
+  /// Copies `count` elements of a row of x, as they are or as floats.
+  template <typename Wide>
+  void ReadX(std::int64_t row, std::int64_t k, std::int64_t count, Wide* to) const {
     const T* from =
         reinterpret_cast<const T*>(task_.x.data) + task_.x.Offset(row) + k * task_.x.inner_stride;
     ReadElements(from, task_.x.inner_stride, count, to);
   }
 
-  static void ReadElements(const T* from, std::int64_t stride, std::int64_t count, float* to) {
-    if constexpr (std::is_same_v<T, float>) {
+  template <typename Wide>
+  static void ReadElements(const T* from, std::int64_t stride, std::int64_t count, Wide* to) {
+    if constexpr (std::is_same_v<T, Wide>) {
       for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
     } else {
       Gather<T>(reinterpret_cast<const char*>(from), stride * static_cast<std::int64_t>(sizeof(T)),
@@ -44,6 +46,34 @@ class QuantizedBase {
     if (task_.zero.data == nullptr) return 8;
     return reinterpret_cast<const float*>(
         task_.zero.data)[column * task_.zero.row_stride + group * task_.zero.group_stride];
+  }
+
+  /// Copies 4-bit numbers to one byte each: pairs that lie `stride` bytes apart.
+  static void UnpackPairs(const char* from, std::int64_t stride, std::int64_t pairs,
+                          std::int8_t* to) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(from);
+    std::int64_t i = 0;
+#if defined(__AVX512F__)
+    for (; stride == 1 && i + 32 <= pairs; i += 32) {
+      const __m512i wide =
+          _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + i)));
+      const __m512i both = _mm512_or_si512(_mm512_slli_epi16(wide, 4), wide);
+      _mm512_storeu_si512(to + 2 * i, _mm512_and_si512(both, _mm512_set1_epi8(15)));
+    }
+#endif
+#if defined(__AVX2__)
+    for (; stride == 1 && i + 16 <= pairs; i += 16) {
+      const __m256i wide =
+          _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + i)));
+      const __m256i both = _mm256_or_si256(_mm256_slli_epi16(wide, 4), wide);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 2 * i),
+                          _mm256_and_si256(both, _mm256_set1_epi8(15)));
+    }
+#endif
+    for (; i < pairs; ++i) {
+      to[2 * i] = static_cast<std::int8_t>(bytes[i * stride] & 15);
+      to[2 * i + 1] = static_cast<std::int8_t>(bytes[i * stride] >> 4);
+    }
   }
 
   /// Adds the bias to the rows of a block and stores them.
@@ -107,19 +137,28 @@ class QuantizedProduct : QuantizedBase<T> {
   }
 
  private:
-  /// Packs a chunk of rows as tiles of floats read them.
+  /// What many rows are multiplied in.
+#if defined(__AVX512BF16__)
+  using Wide = std::conditional_t<std::is_same_v<T, BFloat16>, BFloat16, float>;
+#else
+  using Wide = float;
+#endif
+
+  /// Packs a chunk of rows as tiles read them.
+  template <typename Element>
   void PackX(std::int64_t row, std::int64_t count, std::int64_t k, std::int64_t length,
-             float* to) const {
-    const std::int64_t padded = WholeSteps<float>(length);
-    alignas(64) float line[kChunk<float>];
+             Element* to) const {
+    constexpr std::int64_t kStep = Arithmetic<Element>::kStep;
+    const std::int64_t padded = WholeSteps<Element>(length);
+    alignas(64) Element line[kChunk<Element>];
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t strip = i / kMaxTileRows * kMaxTileRows;
       const std::int64_t strip_rows = Least(kMaxTileRows, count - strip);
       this->ReadX(row + i, k, length, line);
-      for (std::int64_t at = length; at < padded; ++at) line[at] = 0;
-      float* target = to + strip * padded + (i - strip) * kLanes;
-      for (std::int64_t at = 0; at < padded; at += kLanes) {
-        Store(Load(line + at), target + at * strip_rows);
+      for (std::int64_t at = length; at < padded; ++at) line[at] = {};
+      Element* target = to + strip * padded + (i - strip) * kStep;
+      for (std::int64_t at = 0; at < padded; at += kStep) {
+        std::memcpy(target + at * strip_rows, line + at, kStep * sizeof(Element));
       }
     }
   }
@@ -154,10 +193,10 @@ class QuantizedProduct : QuantizedBase<T> {
     for (std::int64_t i = 0; i < block.rows * stride; ++i) sums[i] = 0;
     const auto* weight =
         reinterpret_cast<const std::int8_t*>(task_.weight) + block.column * task_.weight_row_stride;
+    const std::int64_t ahead = StreamAhead(depth(), task_.weight_row_stride, 1);
     for (std::int64_t j = 0; j < block.columns; j += kColumns) {
       TileWeight<std::int8_t> tile = {weight + j * task_.weight_row_stride, task_.weight_row_stride,
-                                      block.columns - j};
-      if (tile.count > kColumns) tile.ahead = kColumns * task_.weight_row_stride;
+                                      block.columns - j, ahead};
       for (std::int64_t k = 0; k < depth(); k += kChunk<float>) {
         AddColumns<std::int8_t, kColumns, true>(x + k * block.rows, block.rows, tile,
                                                 Least(kChunk<float>, depth() - k), sums + j,
@@ -189,63 +228,82 @@ class QuantizedProduct : QuantizedBase<T> {
     });
   }
 
+  static void StoreWide(Floats value, float* to) { Store(value, to); }
+#if defined(__AVX512BF16__)
+  static void StoreWide(Floats value, BFloat16* to) {
+    const __m256bh narrow = _mm512_cvtneps_pbh(value);
+    std::memcpy(to, &narrow, sizeof(narrow));
+  }
+#endif
+
+  /// Widens `count` numbers as `(number - zero) * scale`. Reads and writes whole vectors.
+  static void WidenNumbers(const std::int8_t* numbers, std::int64_t count, float zero, float scale,
+                           Wide* to) {
+    for (std::int64_t i = 0; i < count; i += kLanes) {
+      StoreWide((Load(numbers + i) - zero) * scale, to + i);
+    }
+  }
+
   /// Widens a chunk of the rows of the weight. Without groups, the scale is left for later.
-  void WidenWeight(const OutputBlock& block, std::int64_t k, std::int64_t length, float* to,
+  void WidenWeight(const OutputBlock& block, std::int64_t k, std::int64_t length, Wide* to,
                    std::int64_t stride) const {
-    const std::int64_t padded = WholeSteps<float>(length);
+    // Vectors at the end of a group reach past it.
+    alignas(64) std::int8_t numbers[kChunk<Wide> + kLanes] = {};
     for (std::int64_t j = 0; j < block.columns; ++j) {
       const std::int64_t column = block.column + j;
       const char* row = task_.weight + column * task_.weight_row_stride;
-      float* target = to + j * stride;
+      Wide* target = to + j * stride;
       if (task_.group == 0) {
-        const auto* numbers = reinterpret_cast<const std::int8_t*>(row);
-        for (std::int64_t i = 0; i < length; ++i) {
-          target[i] = static_cast<float>(numbers[(k + i) * task_.weight_inner_stride]);
+        const std::int64_t inner = task_.weight_inner_stride;
+        const char* from = row + k * inner;
+        if (inner == 1) {
+          std::memcpy(numbers, from, static_cast<std::size_t>(length));
+        } else {
+          for (std::int64_t i = 0; i < length; ++i) {
+            numbers[i] = static_cast<std::int8_t>(from[i * inner]);
+          }
         }
+        WidenNumbers(numbers, length, 0, 1, target);
       } else {
-        WidenGroups(row, column, k, length, target);
+        WidenGroups(row, column, k, length, numbers, target);
       }
-      for (std::int64_t i = length; i < padded; ++i) target[i] = 0;
+      for (std::int64_t i = length; i < WholeSteps<Wide>(length); ++i) target[i] = {};
     }
   }
 
   void WidenGroups(const char* row, std::int64_t column, std::int64_t k, std::int64_t length,
-                   float* to) const {
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(row);
+                   std::int8_t* numbers, Wide* to) const {
     for (std::int64_t i = 0; i < length;) {
       const std::int64_t group = (k + i) / task_.group;
       const std::int64_t end = Least(length, (group + 1) * task_.group - k);
-      const float scale = this->ScaleOf(column, group);
-      const float zero = this->ZeroOf(column, group);
-      const std::uint8_t* own = bytes + group * task_.weight_group_stride;
-      for (; i < end; ++i) {
-        const std::int64_t place = k + i - group * task_.group;
-        const unsigned pair = own[place / 2 * task_.weight_inner_stride];
-        const unsigned number = place % 2 == 0 ? pair & 15u : pair >> 4;
-        to[i] = (static_cast<float>(number) - zero) * scale;
-      }
+      const std::int64_t pair = (k + i - group * task_.group) / 2;
+      this->UnpackPairs(row + group * task_.weight_group_stride + pair * task_.weight_inner_stride,
+                        task_.weight_inner_stride, (end - i) / 2, numbers);
+      WidenNumbers(numbers, end - i, this->ZeroOf(column, group), this->ScaleOf(column, group),
+                   to + i);
+      i = end;
     }
   }
 
   void RunBlock(const OutputBlock& block) const {
-    constexpr std::int64_t kStride = kChunk<float> + 16;  // rows lie in different sets
+    constexpr std::int64_t kStride = kChunk<Wide> + 2 * kLanes;  // rows lie in different sets
     const std::int64_t sums_stride = RoundUp(block.columns, kMaxTileColumns);
     const std::int64_t sums_count = block.rows * sums_stride;
-    const std::int64_t x_count = block.rows * kChunk<float>;
-    const std::int64_t count = sums_count + x_count + block.columns * kStride;
+    const std::int64_t wide_count = block.rows * kChunk<Wide> + block.columns * kStride;
     auto* sums = static_cast<float*>(
-        Scratch(ScratchPurpose::kOwn, static_cast<std::size_t>(count) * sizeof(float)));
-    float* x = sums + sums_count;
-    float* weight = x + x_count;
+        Scratch(ScratchPurpose::kOwn, static_cast<std::size_t>(sums_count) * sizeof(float) +
+                                          static_cast<std::size_t>(wide_count) * sizeof(Wide)));
+    auto* x = reinterpret_cast<Wide*>(sums + sums_count);
+    Wide* weight = x + block.rows * kChunk<Wide>;
     for (std::int64_t i = 0; i < sums_count; ++i) sums[i] = 0;
-    for (std::int64_t k = 0; k < depth(); k += kChunk<float>) {
-      const std::int64_t length = Least(kChunk<float>, depth() - k);
+    for (std::int64_t k = 0; k < depth(); k += kChunk<Wide>) {
+      const std::int64_t length = Least(kChunk<Wide>, depth() - k);
       PackX(block.row, block.rows, k, length, x);
       WidenWeight(block, k, length, weight, kStride);
       for (std::int64_t j = 0; j < block.columns; j += 4) {
-        AddColumns<float, 4, false>(x, block.rows,
-                                    {weight + j * kStride, kStride, block.columns - j},
-                                    WholeSteps<float>(length), sums + j, sums_stride);
+        AddColumns<Wide, 4, false>(x, block.rows,
+                                   {weight + j * kStride, kStride, block.columns - j},
+                                   WholeSteps<Wide>(length), sums + j, sums_stride);
       }
     }
     if (task_.group == 0) ScaleColumns(block, sums, sums_stride);

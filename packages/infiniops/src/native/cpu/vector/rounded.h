@@ -30,26 +30,37 @@ template <int kRows, int kColumns>
 inline void VnniDots(const std::int8_t* const* x, const std::int8_t* const* weight,
                      std::int64_t count, const std::int32_t* x_sums, std::int64_t ahead,
                      std::int32_t (*dots)[kColumns]) {
+  constexpr int kTogether = ColumnsTogether(kRows, kColumns, true);
   __m512i sums[kRows][kColumns] = {};
   const __m512i sign = _mm512_set1_epi8(static_cast<char>(0x80));
-  const auto add = [&](const auto& read) {
 #pragma GCC unroll 4
-    for (int c = 0; c < kColumns; ++c) {
-      const __m512i numbers = _mm512_xor_si512(read(weight[c]), sign);
+  for (int first = 0; first < kColumns; first += kTogether) {
+    const auto add = [&](const auto& read) {
 #pragma GCC unroll 4
-      for (int i = 0; i < kRows; ++i) {
-        sums[i][c] = _mm512_dpbusd_epi32(sums[i][c], numbers, read(x[i]));
+      for (int c = first; c < first + kTogether; ++c) {
+        const __m512i numbers = _mm512_xor_si512(read(weight[c]), sign);
+#pragma GCC unroll 4
+        for (int i = 0; i < kRows; ++i) {
+          sums[i][c] = _mm512_dpbusd_epi32(sums[i][c], numbers, read(x[i]));
+        }
       }
+    };
+    std::int64_t k = 0;
+    for (; k + 64 <= count; k += 64) {
+#pragma GCC unroll 4
+      for (int c = first; c < first + kTogether; ++c) {
+        __builtin_prefetch(weight[c] + k + ahead, 0, 2);
+      }
+      add([k](const std::int8_t* from) { return _mm512_loadu_si512(from + k); });
     }
-  };
-  std::int64_t k = 0;
-  for (; k + 64 <= count; k += 64) {
-    add([k](const std::int8_t* from) { return _mm512_loadu_si512(from + k); });
-    for (int c = 0; c < kColumns; ++c) __builtin_prefetch(weight[c] + k + ahead, 0, 2);
-  }
-  if (k < count) {
-    const auto mask = static_cast<__mmask64>((std::uint64_t{1} << (count - k)) - 1);
-    add([k, mask](const std::int8_t* from) { return _mm512_maskz_loadu_epi8(mask, from + k); });
+    if (k < count) {
+#pragma GCC unroll 4
+      for (int c = first; c < first + kTogether; ++c) {
+        __builtin_prefetch(weight[c] + count - 1 + ahead, 0, 2);
+      }
+      const auto mask = static_cast<__mmask64>((std::uint64_t{1} << (count - k)) - 1);
+      add([k, mask](const std::int8_t* from) { return _mm512_maskz_loadu_epi8(mask, from + k); });
+    }
   }
   for (int i = 0; i < kRows; ++i) {
     for (int c = 0; c < kColumns; ++c) {
@@ -179,10 +190,9 @@ class RoundedProduct : QuantizedBase<T> {
       for (std::int64_t c = 0; c < kColumnsAtOnce; ++c) {
         weight[c] = c < count ? Numbers(block.column + j + c, lines + c * stride_) : weight[0];
       }
-      const std::int64_t ahead =
-          task_.group == 0 && task_.weight_inner_stride == 1 && j + kColumnsAtOnce < block.columns
-              ? kColumnsAtOnce * task_.weight_row_stride
-              : 0;
+      const std::int64_t ahead = task_.group == 0 && task_.weight_inner_stride == 1
+                                     ? StreamAhead(depth(), task_.weight_row_stride, 1)
+                                     : 0;
       for (std::int64_t i = 0; i < block.rows; i += kRowsAtOnce) {
         Dots(block, i, j, count, weight, ahead, sums);
       }
@@ -203,44 +213,10 @@ class RoundedProduct : QuantizedBase<T> {
     }
     std::int8_t* to = line;
     for (std::int64_t group = 0; group < parts_; ++group) {
-      const char* from = row + group * task_.weight_group_stride;
-      const std::int64_t bytes = task_.group / 2;
-      if (inner == 1) {
-        Unpack(reinterpret_cast<const std::uint8_t*>(from), bytes, to);
-      } else {
-        for (std::int64_t i = 0; i < bytes; ++i) {
-          const auto pair = static_cast<std::uint8_t>(from[i * inner]);
-          Unpack(&pair, 1, to + 2 * i);
-        }
-      }
+      this->UnpackPairs(row + group * task_.weight_group_stride, inner, task_.group / 2, to);
       to += task_.group;
     }
     return line;
-  }
-
-  static void Unpack(const std::uint8_t* from, std::int64_t bytes, std::int8_t* to) {
-    std::int64_t i = 0;
-#if defined(__AVX512F__)
-    for (; i + 32 <= bytes; i += 32) {
-      const __m512i wide =
-          _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)));
-      const __m512i both = _mm512_or_si512(_mm512_slli_epi16(wide, 4), wide);
-      _mm512_storeu_si512(to + 2 * i, _mm512_and_si512(both, _mm512_set1_epi8(15)));
-    }
-#endif
-#if defined(__AVX2__)
-    for (; i + 16 <= bytes; i += 16) {
-      const __m256i wide =
-          _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
-      const __m256i both = _mm256_or_si256(_mm256_slli_epi16(wide, 4), wide);
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 2 * i),
-                          _mm256_and_si256(both, _mm256_set1_epi8(15)));
-    }
-#endif
-    for (; i < bytes; ++i) {
-      to[2 * i] = static_cast<std::int8_t>(from[i] & 15);
-      to[2 * i + 1] = static_cast<std::int8_t>(from[i] >> 4);
-    }
   }
 
   /// The outputs of some rows, from row `i` of the block, and `count` columns, from column `j`.
