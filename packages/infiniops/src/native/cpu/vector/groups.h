@@ -1,9 +1,9 @@
 // Dot products with groups of 4-bit numbers, a few rows at a time.
 //
 // A lane takes 32 bits of the weight: eight neighbours, which lie in one group. A block is a vector
-// of them, and is multiplied in steps, for which x is packed beforehand. A lane's sum of products,
-// less the group's zero times its sum of x, is multiplied by the scale and added to the result's
-// lanes.
+// of them, and is multiplied in steps, for which x is packed beforehand. A lane's sum of products
+// times the scale is added to the result's lanes, and its sum of x times the group's zero and scale
+// is taken away.
 #ifndef INFINI_OPS_NATIVE_CPU_VECTOR_GROUPS_H_
 #define INFINI_OPS_NATIVE_CPU_VECTOR_GROUPS_H_
 
@@ -199,9 +199,9 @@ void StreamGroupRows(const QuantizedTask& task, const char* x, std::int64_t x_st
   const std::int64_t lanes_of_row = task.x.length / kLaneNumbers;
   const std::int64_t group_lanes = task.group / kLaneNumbers;
   const std::int64_t group_blocks = group_lanes / kLanes;  // where a block lies in one group
-  const std::int64_t ahead = StreamAhead(lanes_of_row * 4, task.weight_row_stride, 1);
+  const std::int64_t ahead = StreamAhead(lanes_of_row * 4, task.weight_row_stride, kGroupColumns);
   const bool has_zeros = task.zero.data != nullptr;
-  const std::int64_t rows_ahead = StreamAhead(lanes_of_row * 4, 1, kAheadBytes);
+  const std::int64_t rows_ahead = StreamAhead(lanes_of_row * 4, 1, kGroupColumns);
   const auto row_of = [group_lanes, rows_ahead](const GroupNumbers& from, std::int64_t column) {
     const auto* numbers = reinterpret_cast<const float*>(from.data);
     return GroupRow<kind>{numbers == nullptr ? nullptr : numbers + column * from.row_stride,
@@ -253,11 +253,12 @@ void StreamGroupRows(const QuantizedTask& task, const char* x, std::int64_t x_st
       for (int c = 0; c < kGroupColumns; ++c) {
         const Floats scale = scales[c].Read(first, group, rest);
         const Floats zero = has_zeros ? zeros[c].Read(first, group, rest) : Broadcast(8);
+        const Floats less = -zero * scale;
 #pragma GCC unroll 4
         for (int i = 0; i < kRows; ++i) {
           const char* x_sum = packed + i * x_stride + Steps::kSteps * kVectorBytes;
-          const Floats less = -zero * Load(reinterpret_cast<const float*>(x_sum));
-          total[i][c] = MultiplyAdd(scale, Steps::Finish(dots[i][c]) + less, total[i][c]);
+          total[i][c] = MultiplyAdd(scale, Steps::Finish(dots[i][c]), total[i][c]);
+          total[i][c] = MultiplyAdd(less, Load(reinterpret_cast<const float*>(x_sum)), total[i][c]);
         }
       }
       if (kind == GroupKind::kWhole && --group_rest == 0) {

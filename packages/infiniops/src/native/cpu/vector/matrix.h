@@ -103,11 +103,13 @@ struct TileWeight {
 /// Bytes that a stream asks memory for before it needs them.
 inline constexpr std::int64_t kAheadBytes = 16 * 1024;
 
-/// Where a stream through rows of `row_bytes` bytes, `stride` units apart, is `kAheadBytes` later:
-/// some rows on, or further along the row, of which a unit is `unit` bytes.
-constexpr std::int64_t StreamAhead(std::int64_t row_bytes, std::int64_t stride, std::int64_t unit) {
-  if (row_bytes >= kAheadBytes) return kAheadBytes / unit;
-  return (kAheadBytes + row_bytes - 1) / (row_bytes > 0 ? row_bytes : 1) * stride;
+/// How far ahead a stream asks memory for what it needs, for rows of `row_bytes` bytes that lie
+/// `stride` units apart: the same place of a later tile, of `columns` rows, at least `kAheadBytes`
+/// on.
+constexpr std::int64_t StreamAhead(std::int64_t row_bytes, std::int64_t stride,
+                                   std::int64_t columns) {
+  const std::int64_t tile_bytes = columns * (row_bytes > 0 ? row_bytes : 1);
+  return (kAheadBytes + tile_bytes - 1) / tile_bytes * columns * stride;
 }
 
 /// Reads the first `count` elements of a step, the others as zeros.
@@ -139,10 +141,11 @@ typename Arithmetic<T>::Vector ReadPart(const T* values, std::int64_t count) {
 #endif
 }
 
-/// Columns of the weight that a tile reads at the same time. A stream takes few, one after the
-/// other, so that memory is read nearly in order; other tiles read all.
+/// Columns of the weight that a tile reads at the same time: all, which shares what is read of x,
+/// or a few after each other, where a stream then reads memory nearly in order and x costs little.
+template <typename T>
 constexpr int ColumnsTogether(int rows, int columns, bool streams) {
-  return streams && rows <= 4 ? 2 : columns;
+  return streams && columns == 4 && rows <= 4 && sizeof(T) > 1 ? 2 : columns;
 }
 
 /// Adds to `sums`, whose rows are `sums_stride` apart, the dot products of `kRows` rows with
@@ -153,7 +156,7 @@ void Tile(const OperandOf<T>* x, const TileWeight<T>& weight, std::int64_t depth
           std::int64_t sums_stride) {
   static_assert(kColumns % 4 == 0 && kColumns <= kMaxTileColumns);
   using A = Arithmetic<T>;
-  constexpr int kTogether = ColumnsTogether(kRows, kColumns, kStreams);
+  constexpr int kTogether = ColumnsTogether<T>(kRows, kColumns, kStreams);
   typename A::Sums lanes[kRows][kColumns] = {};
 #pragma GCC unroll 4
   for (int first = 0; first < kColumns; first += kTogether) {

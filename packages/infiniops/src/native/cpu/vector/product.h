@@ -107,8 +107,8 @@ class Product {
     const std::int64_t stride = RoundUp(block.columns, kMaxTileColumns);
     for (std::int64_t i = 0; i < block.rows * stride; ++i) sums[i] = 0;
     const Strided<T> weight = Weight({});
-    constexpr auto kUnit = static_cast<std::int64_t>(sizeof(T));
-    const std::int64_t ahead = StreamAhead(task_.depth * kUnit, weight.row_stride, kUnit);
+    const std::int64_t ahead = StreamAhead(task_.depth * static_cast<std::int64_t>(sizeof(T)),
+                                           weight.row_stride, kColumns);
     for (std::int64_t j = 0; j < block.columns; j += kColumns) {
       TileWeight<T> tile = {weight.At(block.column + j, 0), weight.row_stride, block.columns - j,
                             ahead};

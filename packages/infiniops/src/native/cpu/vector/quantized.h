@@ -193,7 +193,7 @@ class QuantizedProduct : QuantizedBase<T> {
     for (std::int64_t i = 0; i < block.rows * stride; ++i) sums[i] = 0;
     const auto* weight =
         reinterpret_cast<const std::int8_t*>(task_.weight) + block.column * task_.weight_row_stride;
-    const std::int64_t ahead = StreamAhead(depth(), task_.weight_row_stride, 1);
+    const std::int64_t ahead = StreamAhead(depth(), task_.weight_row_stride, kColumns);
     for (std::int64_t j = 0; j < block.columns; j += kColumns) {
       TileWeight<std::int8_t> tile = {weight + j * task_.weight_row_stride, task_.weight_row_stride,
                                       block.columns - j, ahead};

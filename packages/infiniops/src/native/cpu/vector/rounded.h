@@ -30,7 +30,8 @@ template <int kRows, int kColumns>
 inline void VnniDots(const std::int8_t* const* x, const std::int8_t* const* weight,
                      std::int64_t count, const std::int32_t* x_sums, std::int64_t ahead,
                      std::int32_t (*dots)[kColumns]) {
-  constexpr int kTogether = ColumnsTogether(kRows, kColumns, true);
+  // One row of x: few at a time, so that memory is read nearly in order.
+  constexpr int kTogether = kRows == 1 ? 2 : kColumns;
   __m512i sums[kRows][kColumns] = {};
   const __m512i sign = _mm512_set1_epi8(static_cast<char>(0x80));
 #pragma GCC unroll 4
@@ -191,7 +192,7 @@ class RoundedProduct : QuantizedBase<T> {
         weight[c] = c < count ? Numbers(block.column + j + c, lines + c * stride_) : weight[0];
       }
       const std::int64_t ahead = task_.group == 0 && task_.weight_inner_stride == 1
-                                     ? StreamAhead(depth(), task_.weight_row_stride, 1)
+                                     ? StreamAhead(depth(), task_.weight_row_stride, kColumnsAtOnce)
                                      : 0;
       for (std::int64_t i = 0; i < block.rows; i += kRowsAtOnce) {
         Dots(block, i, j, count, weight, ahead, sums);
