@@ -5,6 +5,7 @@ Unknown keys, duplicate keys and values of the wrong kind are errors that name f
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,8 @@ class Value:
 
     def error(self, message: str) -> DeclarationError:
         """The exception for a mistake at this place."""
-        return DeclarationError(f"{self.path}:{self.line}: {self.key}: {message}")
+        key = f"{self.key}: " if self.key else ""
+        return DeclarationError(f"{self.path}:{self.line}: {key}{message}")
 
     def text(self) -> str:
         """The value as a non-empty string; numbers and bools are not strings."""
@@ -134,7 +136,9 @@ class Mapping:
         """The value of `key`, which must be there."""
         self._read.add(key)
         if key not in self._items:
-            raise self._value.error(f"the key `{key}` is missing")
+            near = _near(key, set(self._items) - self._read)
+            hint = f"; `{near}` on line {self._items[near].line} looks like it" if near else ""
+            raise self._value.error(f"the key `{key}` is missing{hint}")
         return self._items[key]
 
     def optional(self, key: str) -> Value | None:
@@ -152,8 +156,16 @@ class Mapping:
         """Refuse keys that were not asked for."""
         for key, value in self._items.items():
             if key not in self._read:
+                near = _near(key, self._read)
+                hint = f"did you mean `{near}`? " if near else ""
                 allowed = ", ".join(sorted(self._read))
-                raise value.error(f"unknown key; allowed here: {allowed}")
+                raise value.error(f"unknown key; {hint}allowed here: {allowed}")
+
+
+def _near(key: str, others: set[str]) -> str | None:
+    """The one of `others` that `key` is most like; None where none is."""
+    found = difflib.get_close_matches(key[:100], sorted(others), 1)
+    return found[0] if found else None
 
 
 def read_document(path: Path) -> Mapping:

@@ -125,7 +125,7 @@ def test_a_declaration_may_leave_the_sweep_to_its_tests(tmp_path: Path) -> None:
 MISTAKES = [
     ("schema: 1", "schema: 2", "1: schema: this generator reads schema 1, got 2"),
     ("schema: 1", "schema: yes", "1: schema: expected an integer, got 'yes'"),
-    ("schema: 1\n", "", "1: : the key `schema` is missing"),
+    ("schema: 1\n", "", "1: the key `schema` is missing"),
     ("operator: scale", "operator: mul", "2: operator: `mul` must be in mul.yaml, not scale.yaml"),
     (
         "operator: scale",
@@ -139,6 +139,18 @@ MISTAKES = [
         "attention, sampling, got `other`",
     ),
     ("Scales `input`.", "Scales", "4: summary: expected a sentence that ends with a full stop"),
+    (
+        "summary: Scales",
+        "summery: Scales",
+        "1: the key `summary` is missing; `summery` on line 4 looks like it",
+    ),
+    (
+        "numerics:",
+        "agree_with: x\nnumerics:",
+        "13: agree_with: unknown key; did you mean `agrees_with`? allowed here: agrees_with, aten, "
+        "attributes, benchmark, default_sweep, details, group, inputs, linnet, main, numerics, "
+        "operator, outputs, positional, schema, smoke, summary, sweep, tolerance",
+    ),
     ("summary: Scales", "summary: [1, 2]\nx: Scales", "4: summary: expected text, got a list"),
     (
         "agrees_with: torch.mul(input, factor)",
@@ -340,7 +352,7 @@ def test_mistakes_name_file_line_and_key(old: Any, new: Any, message: Any, tmp_p
     ("data", "message"),
     [
         (b"", "1: the file is empty"),
-        (b"- 1\n", "1: : expected a mapping, got a list"),
+        (b"- 1\n", "1: expected a mapping, got a list"),
         (b"a: [1\n", "2: not YAML: expected ',' or ']', but got '<stream end>'"),
         (b"1: 2\n", "1: 1: keys must be text"),
     ],
