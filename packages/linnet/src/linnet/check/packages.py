@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 if sys.version_info >= (3, 11):
@@ -102,10 +104,14 @@ def read_manifest(root: Path) -> Package:
         raise ManifestError(f"{MANIFEST} is not TOML: {error}") from error
     package = document.get("package")
     if not isinstance(package, dict):
-        raise ManifestError(f"{MANIFEST} has no [package] table")
+        raise ManifestError(f"{MANIFEST} has no [package] table{_misspelt('package', document)}")
     for key in ("name", "version", "language"):
         if not isinstance(package.get(key), str):
-            raise ManifestError(f'{MANIFEST}: [package] needs {key} = "..."')
+            hint = _misspelt(key, package)
+            raise ManifestError(f'{MANIFEST}: [package] needs {key} = "..."{hint}')
+    hint = "" if "dependencies" in document else _misspelt("dependencies", document)
+    if hint:
+        raise ManifestError(f"{MANIFEST} has no [dependencies] table{hint}")
     if package["language"] != LANGUAGE:
         raise ManifestError(
             f"{MANIFEST}: language {package['language']!r} is not known; this Linnet reads "
@@ -116,6 +122,12 @@ def read_manifest(root: Path) -> Package:
         raise ManifestError(f"{MANIFEST}: [dependencies] is not a table")
     dependencies = {name: _dependency(root, name, entry) for name, entry in listed.items()}
     return Package(root, package["name"], package["version"], dependencies)
+
+
+def _misspelt(key: str, table: Mapping[str, object]) -> str:
+    """`; is `languages` meant to be it?` where a key of the table is much like the missing one."""
+    near = get_close_matches(key, [other for other in table if len(other) < 80], 1, 0.75)
+    return f"; is `{near[0]}` meant to be it?" if near and near[0] != key else ""
 
 
 def lock_key(source: GitSource) -> tuple[str, str, str]:
