@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch.nn import functional
 import linnet.graph
 from linnet.torch import LinnetModule, load, read_program
 from linnet.torch.dtypes import torch_dtype
+from linnet.torch.planned import Captured
 
 SCHEMA = json.loads((Path(linnet.graph.__file__).parent / "graph.schema.json").read_text())
 SIZES = {"Vocab": 23, "H": 16, "Inner": 32, "Layers": 2, "Heads": 4, "KeyHeads": 2, "D": 4}
@@ -131,15 +133,100 @@ def test_prefill_and_decode_give_the_logits_of_the_whole_sequence(
         close(found, wanted[:, at], dtype)
 
 
-@pytest.mark.parametrize("name", ["llama", "int8", "int4"])
-def test_token_by_token_equals_the_prompt_at_once(name: str) -> None:
-    model = make(name, "f32")
+# PyTorch's own imports warn.
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("llama", "f32"), ("llama", "bf16"), ("int8", "f32"), ("int4", "bf16")]
+)
+def test_compiled_decoding_gives_the_logits_of_the_whole_sequence(name: str, dtype: str) -> None:
+    model = make(name, dtype)
     tokens = torch.randint(0, SIZES["Vocab"], (2, 7))
+    wanted = reference(plain_weights(model), tokens)
+    model.prefill(tokens[:, :5])
+    for at in range(5, 7):
+        inputs = [tokens[:, at : at + 1], torch.full((2,), at)]
+        close(model.run_entry("decode", inputs, compile="inductor"), wanted[:, at], dtype)
+
+
+@pytest.mark.parametrize("name", ["llama", "int8"])
+def test_gradients_of_a_prompt_are_those_of_autograd(name: str) -> None:
+    model = make(name, "f32", trainable=True)
+    weights = {
+        path: tensor.detach().requires_grad_() for path, tensor in plain_weights(model).items()
+    }
+    tokens = torch.randint(0, SIZES["Vocab"], (2, 5))
+    factors = torch.randn(2, SIZES["Vocab"], dtype=torch.float64)
+    (reference(weights, tokens)[:, -1] * factors).sum().backward()
+    (model.prefill(tokens) * factors.float()).sum().backward()
+    trained = {path: t for path, t in model.named_parameters() if t.requires_grad}
+    compared = [path for path in trained if path in weights]
+    assert len(compared) >= 2 * SIZES["Layers"] + 2
+    for path in compared:
+        found, wanted = trained[path].grad, weights[path].grad
+        assert found is not None, path
+        assert wanted is not None, path
+        bound = 3e-5 * float(wanted.abs().max().clamp(min=1))
+        torch.testing.assert_close(found.double(), wanted, rtol=0, atol=bound, msg=path)
+
+
+PIECES = {
+    "token by token": [1] * 8,
+    "in pieces": [3, 1, 4],
+    "read on at once": [1, 7],
+    "pieces and tokens": [4, 1, 1, 2],
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("pieces", PIECES)
+@pytest.mark.parametrize("name", ["llama", "int8", "int4"])
+def test_a_prompt_in_pieces_equals_the_prompt_at_once(name: str, pieces: str, mode: str) -> None:
+    model = make(name, "f32", compile=MODES[mode])
+    tokens = torch.randint(0, SIZES["Vocab"], (2, 8))
     at_once = model.prefill(tokens)
+    kept = {path: model.tensor(path).clone() for path in model.state_paths()}
     model.reset_state()
-    for at in range(7):
-        found = model.decode(tokens[:, at : at + 1], torch.full((2,), at))
+    at = 0
+    for count in PIECES[pieces]:
+        piece = tokens[:, at : at + count]
+        if at == 0 and count > 1:
+            found = model.prefill(piece)
+        elif count == 1:
+            found = model.decode(piece, torch.full((2,), at))
+        else:
+            found = model.extend(piece, at)
+        at += count
     torch.testing.assert_close(found, at_once, rtol=1e-5, atol=1e-5)
+    for path, content in kept.items():
+        torch.testing.assert_close(model.tensor(path), content, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("captured", [False, True])
+@pytest.mark.parametrize("entry", ["decode", "extend"])
+def test_nothing_is_written_past_a_full_cache(entry: str, captured: bool) -> None:
+    model = make("llama", "f32")
+    context = STATES["Context"]
+    prompt = torch.randint(0, SIZES["Vocab"], (2, context))
+    step: Any = partial(model.run_entry, entry)
+    if entry == "decode":
+        good = [prompt[:, :1], torch.tensor([0, 0])]
+        bad = [[prompt[:, :1], torch.tensor([0, context])]]
+    else:
+        good = [prompt[:, :4], 0]
+        bad = [[prompt[:, :4], at] for at in (context, context - 3, -1)]
+    if captured:
+        plan = model.plan_for(entry, good, backends=[], measure=False)
+        step = Captured(plan, model.context_for(plan))
+        for _ in range(3):
+            step(good)
+    model.prefill(prompt)
+    before = {path: model.tensor(path).clone() for path in model.state_paths()}
+    for wrong in bad:
+        with pytest.raises(IndexError, match=r"is outside|expected values from 0"):
+            step(wrong)
+    with pytest.raises(ValueError, match="S <= Context"):
+        model.prefill(torch.cat((prompt, prompt[:, :1]), 1))
+    assert all(torch.equal(model.tensor(path), kept) for path, kept in before.items())
 
 
 def test_rows_stand_at_positions_of_their_own() -> None:
@@ -187,7 +274,7 @@ def test_source_of_a_decode_step_has_nothing_that_could_be_made_once() -> None:
     assert "STATE_RESULTS = []" in text
     # Seven products a layer run as four, and the head.
     assert main.count("functional.linear(") == 4 * SIZES["Layers"] + 1
-    assert main.count("scaled_dot_product_attention(") == SIZES["Layers"]
+    assert main.count("operations.masked_attention(") == SIZES["Layers"]
 
 
 def test_weights_of_few_bits_are_not_kept_as_wide_numbers() -> None:
@@ -203,6 +290,6 @@ def test_weights_of_few_bits_are_not_kept_as_wide_numbers() -> None:
 def test_the_graphs_fit_the_schema(name: str) -> None:
     model = make(name, "bf16")
     step = [torch.zeros(2, 1, dtype=torch.int64), torch.zeros(2).long()]
-    for entry, inputs in (("prefill", step[:1]), ("decode", step)):
+    for entry, inputs in (("prefill", step[:1]), ("decode", step), ("extend", [step[0], 3])):
         graph = model.graph_for(entry, inputs)
         jsonschema.validate(json.loads(json.dumps(graph.to_json())), SCHEMA)

@@ -6,17 +6,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import torch
 from linnet_helpers.checkpoints import VOCABULARY, save
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+import linnet.graph
 from linnet import hf
 from linnet.models import CheckpointError
 from linnet.torch import WeightsError
 
 pytest.importorskip("transformers")
+SCHEMA = json.loads((Path(linnet.graph.__file__).parent / "graph.schema.json").read_text())
 
 
 def close(found: Tensor, wanted: Tensor) -> None:
@@ -54,27 +57,121 @@ def test_a_llama_gives_the_logits_of_transformers(tmp_path: Path, changes: dict[
         close(model.decode(given[:, at : at + 1], positions), wanted[:, at])
 
 
-def test_a_gpt2_gives_the_logits_of_transformers(tmp_path: Path) -> None:
-    oracle = save(tmp_path, "gpt2")
-    model = hf.convert(tmp_path).load(context=16)
+MODES: dict[str, Any] = {"interpreted": False, "generated": None, "inductor": "inductor"}
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+
+
+def close_in(found: Tensor, wanted: Tensor, dtype: str) -> None:
+    """Roundings of a few layers, against the size of the result as a whole."""
+    step = 2e-5 if dtype == "f32" else 2**-8
+    bound = 8 * step * float(wanted.abs().max().clamp(min=1))
+    torch.testing.assert_close(found.double(), wanted, rtol=0, atol=bound)
+
+
+# PyTorch's own imports warn.
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_gpt2_gives_the_logits_of_transformers(tmp_path: Path, mode: str, dtype: str) -> None:
+    oracle = save(tmp_path, "gpt2").to(DTYPES[dtype]).double()
+    model = hf.convert(tmp_path).load(context=16, dtype=dtype)
     given = tokens(1, 9)
     with torch.no_grad():
         wanted = oracle(given).logits
-    close(model.prefill(given[:, :7]), wanted[:, 6])
+    close_in(model.prefill(given[:, :7]), wanted[:, 6], dtype)
     for at in (7, 8):
-        close(model.decode(given[:, at : at + 1], torch.tensor([at])), wanted[:, at])
+        inputs = [given[:, at : at + 1], torch.tensor([at])]
+        found = model.run_entry("decode", inputs, compile=MODES[mode])
+        close_in(found, wanted[:, at], dtype)
 
 
-def test_a_bert_gives_the_vectors_of_transformers(tmp_path: Path) -> None:
-    oracle = save(tmp_path, "bert")
-    model = hf.convert(tmp_path).load()
+def test_a_gpt2_reads_a_prompt_in_pieces(tmp_path: Path) -> None:
+    oracle = save(tmp_path, "gpt2")
+    model = hf.convert(tmp_path).load(context=16)
+    given = tokens(1, 8)
+    model.prefill(given[:, :3])
+    model.decode(given[:, 3:4], torch.tensor([3]))
+    with torch.no_grad():
+        close(model.extend(given[:, 4:], 4), oracle(given).logits[:, -1])
+
+
+def test_a_position_past_the_table_is_an_error_before_a_state_is_written(tmp_path: Path) -> None:
+    save(tmp_path, "gpt2", n_positions=16)
+    model = hf.convert(tmp_path).load(context=16, batch=2)
+    token = tokens(2, 1)
+    model.decode(token, torch.tensor([0, 15]))
+    before = {path: model.tensor(path).clone() for path in model.state_paths()}
+    for mode in (False, None):
+        for wrong in (16, -1, 2**32):
+            with pytest.raises(IndexError, match=f"position {wrong} is outside"):
+                model.run_entry("decode", [token, torch.tensor([3, wrong])], compile=mode)
+        for wrong in (15, -1, 2**32):
+            with pytest.raises(IndexError, match="is outside"):
+                model.run_entry("extend", [tokens(2, 2), wrong], compile=mode)
+    assert all(torch.equal(model.tensor(path), kept) for path, kept in before.items())
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_bert_gives_the_vectors_of_transformers(tmp_path: Path, mode: str, dtype: str) -> None:
+    oracle = save(tmp_path, "bert").to(DTYPES[dtype]).double()
+    model = hf.convert(tmp_path).load(dtype=dtype)
     given, mask = tokens(3, 7), torch.ones(3, 7, dtype=torch.bool)
     mask[1, 4:] = False
     with torch.no_grad():
         wanted = oracle(given, attention_mask=mask.long()).last_hidden_state
-    close(model.forward(given, mask)[mask], wanted[mask])
+    found = model.run_entry("forward", [given, mask], compile=MODES[mode])
+    close_in(found[mask], wanted[mask], dtype)
     mean = (wanted * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
-    close(model.embed(given, mask), torch.nn.functional.normalize(mean))
+    unit = torch.nn.functional.normalize(mean)
+    close_in(model.embed(given, mask), unit, dtype)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "bert"])
+def test_gradients_are_those_of_transformers(tmp_path: Path, family: str) -> None:
+    oracle = save(tmp_path, family)
+    checkpoint = hf.convert(tmp_path)
+    sizes = {} if family == "bert" else {"context": 16}
+    model = checkpoint.load(trainable=True, **sizes)
+    given = tokens(1, 6)
+    if family == "bert":
+        mask = torch.ones(1, 6, dtype=torch.bool)
+        wanted, found = oracle(given).last_hidden_state, model.forward(given, mask)
+    else:
+        wanted, found = oracle(given).logits[:, -1], model.prefill(given)
+    factors = torch.randn(wanted.shape, dtype=torch.float64)
+    (wanted * factors).sum().backward()
+    (found * factors.float()).sum().backward()
+    theirs = dict(oracle.named_parameters(remove_duplicate=False))
+    compared = 0
+    for path, parameter in model.named_parameters():
+        name = checkpoint.bindings.get(path, path)
+        other = theirs.get(name, theirs.get(f"transformer.{name}"))
+        assert other is not None, (path, name)
+        assert parameter.grad is not None, path
+        assert other.grad is not None, name
+        bound = 1e-4 * float(other.grad.abs().max().clamp(min=1))
+        torch.testing.assert_close(
+            parameter.grad.double(), other.grad, rtol=0, atol=bound, msg=path
+        )
+        compared += 1
+    assert compared > 10
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "bert"])
+def test_the_graphs_fit_the_schema(tmp_path: Path, family: str) -> None:
+    save(tmp_path, family)
+    model = hf.convert(tmp_path).load(**({} if family == "bert" else {"context": 16}))
+    one, at = tokens(1, 1), torch.tensor([3])
+    if family == "bert":
+        mask = torch.ones(1, 1, dtype=torch.bool)
+        entries: dict[str, list[Any]] = {"forward": [one, mask], "embed": [one, mask]}
+    else:
+        entries = {"prefill": [one], "decode": [one, at], "extend": [one, 3]}
+    for entry, inputs in entries.items():
+        graph = model.graph_for(entry, inputs)
+        jsonschema.validate(json.loads(json.dumps(graph.to_json())), SCHEMA)
 
 
 @pytest.mark.parametrize(
