@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -145,6 +146,21 @@ def test_equal_contents_are_converted_once(tmp_path: Path, linnet_home: Path) ->
     assert len(kept) == 2
 
 
+def test_a_second_start_does_not_read_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_llama(tmp_path / "m.gguf")
+    first = gguf.convert(path)
+    opened = Path.open
+
+    def refuse(self: Path, *args: Any, **kwargs: Any) -> Any:
+        assert self != path, "the file was opened again"
+        return opened(self, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert gguf.convert(path) == first
+
+
 def test_a_damaged_conversion_is_made_again(tmp_path: Path) -> None:
     path = write_llama(tmp_path / "m.gguf")
     weights = gguf.convert(path).weights
@@ -166,6 +182,23 @@ def test_processes_at_once_make_one_conversion(tmp_path: Path, linnet_home: Path
     assert len(set(found)) == 1
     names = [p.name for p in (linnet_home / "models").iterdir()]
     assert len([n for n in names if not n.endswith(".lock")]) == 2  # it, and `known`
+
+
+def test_a_conversion_that_is_killed_is_made_again_and_leaves_nothing(
+    tmp_path: Path, linnet_home: Path
+) -> None:
+    path = write_llama(tmp_path / "m.gguf")
+    code = (
+        "import os, signal\nfrom linnet import gguf\n"
+        f"gguf.convert({str(path)!r}, progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL))"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    left = [p.name for p in (linnet_home / "models").iterdir()]
+    assert any(name.endswith(".unfinished") for name in left)
+    assert len(load_file(gguf.convert(path).weights)) == len(llama_tensors())
+    left = [p.name for p in (linnet_home / "models").iterdir()]
+    assert not any(name.endswith(".unfinished") for name in left)
 
 
 @pytest.mark.parametrize(

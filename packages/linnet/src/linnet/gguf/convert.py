@@ -33,6 +33,7 @@ from linnet.torch.dtypes import torch_dtype
 VERSION = 1
 FILE_DTYPES = {"f32": "F32", "bf16": "BF16", "f16": "F16"}
 CHUNK = 16 * 2**20
+UNFINISHED = ".unfinished"
 
 
 def convert(
@@ -59,6 +60,9 @@ def convert(
         found = _read(folder)
         if found is not None:
             return found
+        # Whoever holds the lock is the only one to write these; others were killed on the way.
+        for left in models.glob(f"{folder.name}.*{UNFINISHED}"):
+            shutil.rmtree(left, ignore_errors=True)
         file = read_header(path)
         model = read_llama(file)
         with _folder(folder) as made:
@@ -98,7 +102,7 @@ def _digest(path: Path, known: Path) -> str:
 @contextmanager
 def _folder(folder: Path) -> Iterator[Path]:
     """A new folder that takes the place of `folder` when all went well."""
-    made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f"{folder.name}."))
+    made = Path(tempfile.mkdtemp(UNFINISHED, f"{folder.name}.", folder.parent))
     try:
         yield made
         made.chmod(0o755)
