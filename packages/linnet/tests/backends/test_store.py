@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import warnings
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -210,20 +211,35 @@ def test_a_wrong_time_is_refused_and_nothing_written(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def _write_many(path: Path, name: str, count: int) -> None:
-    warnings.simplefilter("error")
-    store = BenchmarkStore(path)
-    for n in range(count):
-        store.put({f"{name}-{n}": Timing(1.0, 2.0)})
+WRITER = """
+import sys, warnings
+from pathlib import Path
+from linnet.backends.store import BenchmarkStore, Timing
+warnings.simplefilter("error")
+store = BenchmarkStore(Path(sys.argv[1]))
+for n in range(25):
+    store.put({f"{sys.argv[2]}-{n}": Timing(1.0, 2.0)})
+"""
 
 
 def test_four_processes_writing_at_once_lose_no_entry(tmp_path: Path) -> None:
     path = tmp_path / "benchmarks.json"
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_write_many, args=(path, f"worker{n}", 25)) for n in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(120)
-    assert [worker.exitcode for worker in workers] == [0, 0, 0, 0]
+    command = [sys.executable, "-c", WRITER, str(path)]
+    workers = [subprocess.Popen([*command, f"worker{n}"]) for n in range(4)]
+    assert [worker.wait(120) for worker in workers] == [0, 0, 0, 0]
     assert len(entries(path)) == 100
+
+
+def test_a_process_that_is_killed_leaves_a_whole_file_and_no_lock(tmp_path: Path) -> None:
+    path = tmp_path / "benchmarks.json"
+    endless = WRITER.replace("range(25)", "range(10**9)")
+    worker = subprocess.Popen([sys.executable, "-c", endless, str(path), "killed"])
+    deadline = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    worker.kill()
+    worker.wait()
+    before = set(entries(path))
+    BenchmarkStore(path).put({"next": Timing(1.0, 2.0)})
+    assert set(entries(path)) == {*before, "next"}

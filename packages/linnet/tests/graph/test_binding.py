@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from linnet_helpers.interpreter import run
+from linnet_helpers.small_programs import ARRAY, OPTIONAL_CHILD, SCAN, SPLIT
 
 from linnet.check import check_text
 from linnet.graph import Graph, verify
@@ -20,21 +21,6 @@ def graph(text: str, entry: str = "run", inputs: Any = (), **options: Any) -> Gr
     verify(found)
     assert Graph.from_json(found.to_json()) == found
     return found
-
-
-SCAN = """
-pub entry run<N: Dim, H: Dim>(xs: Tensor[N, H; f32], start: i64) -> (Tensor[N, H; f32], Tensor[N;
-i64], i64) {
-    var total = fill<f32>([H], 0.0)
-    var count = start
-    let (totals, marks) = for i in 0..N {
-        total = total * 0.9 + xs[i]
-        count = count + 1
-        yield (total, count * count)
-    }
-    return (totals, marks, count)
-}
-"""
 
 
 def test_scan_stacks_what_it_yields_and_carries_variables() -> None:
@@ -69,20 +55,6 @@ def test_state_is_read_before_and_written_after() -> None:
     assert made.states[0].result != made.states[0].value
 
 
-OPTIONAL_CHILD = """
-block Head<N: Dim> {
-    param w: Tensor[N; f32]
-    pub fn forward(x: Tensor[N; f32]) -> Tensor[N; f32] { return x * w }
-}
-pub block Net<N: Dim> {
-    sub head: Head<N>? = none
-    pub entry run(x: Tensor[N; f32]) -> Tensor[N; f32] {
-        return match head { some(h) => h.forward(x) none => x }
-    }
-}
-"""
-
-
 def test_optional_child_follows_its_weights() -> None:
     inputs = {"x": ((2,), "f32")}
     without = graph(OPTIONAL_CHILD, inputs=inputs, generics={"N": 2})
@@ -90,26 +62,6 @@ def test_optional_child_follows_its_weights() -> None:
     assert without.results == (without.inputs[0].value,)
     present = graph(OPTIONAL_CHILD, inputs=inputs, generics={"N": 2}, bound={"head.w"})
     assert run(present, {"x": [1, 2]}, {"head.w": [3, 4]}).tolist() == [3, 8]
-
-
-ARRAY = """
-block Unit<N: Dim, T: Float = bf16> {
-    param gain: Tensor[N; T]
-    param bias: Tensor[N; T]? = none
-    pub fn forward<B: Dim>(x: Tensor[B, N; T]) -> Tensor[B, N; T] {
-        return match bias { some(b) => x * gain + b none => x * gain }
-    }
-}
-pub block Stack<N: Dim, L: Dim> {
-    sub units: [Unit<N>; L]
-    sub first: Unit<N>
-    pub entry run<B: Dim>(x0: Tensor[B, N; bf16]) -> Tensor[B, N; bf16] {
-        var x = first.forward(x0) + first.gain
-        static for unit in units { x = unit.forward(x) }
-        return x
-    }
-}
-"""
 
 
 def test_manifest_lists_paths_in_order_of_declaration() -> None:
@@ -140,18 +92,9 @@ def test_block_arrays_unroll_with_their_paths() -> None:
 
 
 def test_block_where_is_checked_at_the_binding() -> None:
-    text = """
-pub block Split<H: Dim, N: Dim>
-where N > 0, H % N == 0 {
-    param w: Tensor[N, H / N; f32]
-    pub entry run<B: Dim>(x: Tensor[B, H; f32]) -> Tensor[B, N, H / N; f32] {
-        return reshape(x, [B, N, H / N]) * w
-    }
-}
-"""
     with pytest.raises(BindingError, match=r"needs \(H % N\) == 0, which H = 10, N = 3 breaks"):
-        graph(text, inputs=[((1, 10), "f32")], generics={"H": 10, "N": 3})
-    made = graph(text, inputs=[((1, 6), "f32")], generics={"H": 6, "N": 3})
+        graph(SPLIT, inputs=[((1, 10), "f32")], generics={"H": 10, "N": 3})
+    made = graph(SPLIT, inputs=[((1, 6), "f32")], generics={"H": 6, "N": 3})
     found = run(made, {"x": [range(6)]}, {"w": [[1, 1], [2, 2], [3, 3]]})
     assert found.tolist() == [[[0, 1], [4, 6], [12, 15]]]
 

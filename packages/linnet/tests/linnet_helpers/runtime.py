@@ -15,6 +15,7 @@ from linnet.backends import Capabilities, Context, Cost, ExecutableMeta, Options
 from linnet.graph import Graph
 from linnet.torch import GraphProgram, LinnetModule, load_program
 from linnet.torch.dtypes import torch_dtype
+from linnet.torch.planned import Captured
 
 
 def random_weights(graph: Graph, seed: int = 0) -> dict[str, Tensor]:
@@ -36,6 +37,19 @@ def close(one: Tensor, other: Tensor) -> bool:
 def inputs(rows: int = 3) -> list[Tensor]:
     """Inputs of `two_layer_graph`, the same each time."""
     return [torch.randn(rows, 8, generator=torch.Generator().manual_seed(rows))]
+
+
+def captured(
+    model: LinnetModule, inputs: Sequence[Any], *backends: Any, entry: str = "forward"
+) -> Captured:
+    """The step of an entry, planned without measuring."""
+    plan = model.plan_for(entry, list(inputs), backends=backends, measure=False)
+    return Captured(plan, model.context_for(plan))
+
+
+def batch(seed: int, rows: int = 3) -> Tensor:
+    """An input of `two_layer_graph`, another for each seed."""
+    return torch.randn(rows, 8, generator=torch.Generator().manual_seed(seed))
 
 
 TAKEN = ("std.nn.linear::linear", "std.nn.norm::rms_norm")

@@ -114,8 +114,16 @@ def test_results_keep_the_form_of_the_entry() -> None:
         ([torch.ones(3, 7)], ValueError, r"input x: expected f32\[3, 8\], got f32\[3, 7\]"),
         ([torch.ones(3, 8).double()], TypeError, r"got f64\[3, 8\]; convert it with \.to\(torch.f"),
         ([torch.ones(3, 8, dtype=torch.complex64)], TypeError, "Linnet has no dtype"),
-        ([torch.ones(3, 8, device="meta")], TypeError, "expected a dense tensor, got meta"),
-        ([torch.ones(3, 8).to_sparse()], TypeError, "expected a dense tensor, got torch.sparse"),
+        (
+            [torch.ones(3, 8, device="meta")],
+            TypeError,
+            "expected a dense tensor, got a meta tensor",
+        ),
+        (
+            [torch.ones(3, 8).to_sparse()],
+            TypeError,
+            "expected a dense tensor, got a tensor of layout sparse",
+        ),
         ([2.0], ValueError, r"expected f32\[3, 8\], got the number 2.0"),
         (["text"], TypeError, "expected a tensor, a number, a tuple or a mapping, got str"),
         ([], TypeError, "input 'x' is missing"),

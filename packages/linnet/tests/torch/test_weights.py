@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +197,70 @@ def test_weights_in_a_file_are_mapped_and_not_written(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+LOADING = """
+import resource, sys
+from linnet.torch import load
+source, generics, weights, dtype = sys.argv[1], {"H": 1024, "L": 16}, sys.argv[2], sys.argv[3]
+import torch
+x = torch.ones(1, 1024, dtype=getattr(torch, dtype))
+load(source, generics={**generics, "L": 0, "T": "f32"}).forward(x.float())
+
+def anonymous():
+    fields = dict(line.split(":") for line in open("/proc/self/status") if ":" in line)
+    return int(fields["RssAnon"].split()[0]) * 1024
+
+before, held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, anonymous()
+model = load(
+    source,
+    generics={**generics, "T": {"float32": "f32", "bfloat16": "bf16"}[dtype]},
+    weights=weights,
+    cast_dtype=True,
+)
+model.forward(x)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print((peak - before) * 1024, anonymous() - held)
+"""
+
+TOWER = """module tower
+use std.nn.linear::{Linear}
+
+pub block Tower<H: Dim, L: Dim, T: Float> {
+    sub layers: [Linear<H, H, T>; L]
+
+    pub entry forward<B: Dim>(x: Tensor[B, H; T]) -> Tensor[B, H; T] {
+        var y = x
+        static for layer in layers {
+            y = layer.forward(y)
+        }
+        return y
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_loading_takes_the_memory_of_one_copy(tmp_path: Path, dtype: str) -> None:
+    """64 MiB of f32 weights: mapped, they take their size; converted, that of the result."""
+    (tmp_path / "tower.linnet").write_text(TOWER)
+    save_file(
+        {f"layers.{n}.weight": torch.randn(1024, 1024) for n in range(16)},
+        tmp_path / "tower.safetensors",
+    )
+    given = [str(tmp_path / name) for name in ("tower.linnet", "tower.safetensors")]
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING, *given, dtype], capture_output=True, text=True, check=True
+    )
+    peak, anonymous = map(int, done.stdout.split())
+    stored = 16 * 2**22
+    slack = 12 * 2**20
+    if dtype == "float32":
+        assert peak < stored + slack
+        assert anonymous < slack
+    else:
+        # Pages of the file come and go; what the process holds itself is the converted copy.
+        assert anonymous < stored / 2 + slack
+
+
 def header(document: Any, body: bytes = b"") -> bytes:
     text = json.dumps(document).encode()
     return struct.pack("<Q", len(text)) + text + body
@@ -211,8 +277,39 @@ def header(document: Any, body: bytes = b"") -> bytes:
         header({"gain": {"dtype": "F32", "shape": [4], "data_offsets": [-4, 12]}}, b"\0" * 16),
         struct.pack("<Q", 5) + b"{not ",
         header([1, 2]),
+        header({"gain": {"dtype": "F32", "shape": [-4], "data_offsets": [0, 16]}}, b"\0" * 16),
+        header({"gain": {"dtype": "F33", "shape": [4], "data_offsets": [0, 16]}}, b"\0" * 16),
+        header({"gain": {"dtype": "F32", "shape": [2**62, 4], "data_offsets": [0, 0]}}),
+        header(
+            {
+                name: {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}
+                for name in ("gain", "twin")
+            },
+            b"\0" * 16,
+        ),
+        header({"gain": {"dtype": "F32", "shape": [4], "data_offsets": [16, 32]}}, b"\0" * 32),
+        header({"gain": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}, b"\0" * 99),
+        struct.pack("<Q", 2**20) + b"[" * 2**20,
+        struct.pack("<Q", 8) + b"\xff\xfe{}    ",
     ],
-    ids=["empty", "short", "huge-header", "truncated", "too-large", "negative", "not-json", "list"],
+    ids=[
+        "empty",
+        "short",
+        "huge-header",
+        "truncated",
+        "too-large",
+        "negative",
+        "not-json",
+        "list",
+        "negative-shape",
+        "unknown-dtype",
+        "overflow",
+        "overlap",
+        "hole",
+        "rest",
+        "deep",
+        "not-utf8",
+    ],
 )
 def test_a_broken_file_is_a_clear_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "model.safetensors"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,6 +83,7 @@ def run_model(options: argparse.Namespace) -> int:
             stop=options.stop,
         )
         for piece in generation:
+            gc.enable()  # what takes long has begun; until here `linnet` collected no garbage
             sys.stdout.write(piece)
             sys.stdout.flush()
         sys.stdout.write("\n")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from linnet.check.types import OptionalType
@@ -11,6 +12,9 @@ from linnet.graph.data import ArrayInstance, Datum, Ref, flatten, settled, unfla
 from linnet.graph.model import Body
 from linnet.graph.tensors import TensorEvaluator
 from linnet.ir import Operation, Region
+
+#: Arms of a match that are tried one after another; each is a level of nesting.
+LONGEST_CHAIN = 8
 
 
 class LoopEvaluator(TensorEvaluator):
@@ -30,11 +34,16 @@ class LoopEvaluator(TensorEvaluator):
         return self.choose(op, number, arms)
 
     def branch(self, region: Region) -> tuple[Body, Datum, dict[str, int]]:
-        """Runs a region as a nested body, states apart; gives the states that it changed."""
+        """Runs a region as a nested body."""
+        return self.body_of(lambda: self.run(region)[0])
+
+    def body_of(self, make: Callable[[], Datum]) -> tuple[Body, Datum, dict[str, int]]:
+        """The body of the steps that `make` emits, states apart, with its result and the states
+        that it changed.
+        """
         before = dict(self.world.states)
         with self.builder.body() as (steps, calls):
-            (found,) = self.run(region)
-            found = self.settled(found)
+            found = self.settled(make())
             body = Body((), tuple(steps), (), tuple(calls))
         changed = self.world.changed_since(before)
         self.world.states = before
@@ -83,20 +92,34 @@ class LoopEvaluator(TensorEvaluator):
         return self.enum_match(op, number, list(zip(cases, op.regions, strict=True)))
 
     def enum_match(self, op: Operation, number: int, arms: list[tuple[str | int, Region]]) -> Datum:
-        """A chain of `if` steps, one for each arm but the last."""
+        """Of few arms a chain of `if` steps, one for each arm but the last. More are halved first,
+        so that a match of many variants is neither deep nor slow; the arm `_` goes to both halves.
+        """
+        if len(arms) > LONGEST_CHAIN:
+            return self.halved_match(op, number, arms)
         case, region = arms[0]
         if case == "_" or len(arms) == 1:
             return self.run(region)[0]
         variant = self.builder.constant(case, "i64")  # type: ignore[arg-type]  # an enum's position
         test = self.emit(op, "compare", (number, variant), (), "bool", comparison="eq")
         first = self.branch(region)
-        before = dict(self.world.states)
-        with self.builder.body() as (steps, calls):
-            rest = self.settled(self.enum_match(op, number, arms[1:]))
-            body = Body((), tuple(steps), (), tuple(calls))
-        changed = self.world.changed_since(before)
-        self.world.states = before
-        return self.choose(op, test.number, [first, (body, rest, changed)])
+        rest = self.body_of(lambda: self.enum_match(op, number, arms[1:]))
+        return self.choose(op, test.number, [first, rest])
+
+    def halved_match(
+        self, op: Operation, number: int, arms: list[tuple[str | int, Region]]
+    ) -> Datum:
+        """A match of the variants below the middle one, or of the others."""
+        others = [arm for arm in arms if arm[0] == "_"]
+        named = sorted((arm for arm in arms if arm[0] != "_"), key=lambda arm: int(arm[0]))
+        low, high = named[: len(named) // 2], named[len(named) // 2 :]
+        middle = self.builder.constant(int(high[0][0]), "i64")
+        test = self.emit(op, "compare", (number, middle), (), "bool", comparison="lt")
+        halves = [
+            self.body_of(partial(self.enum_match, op, number, [*part, *others]))
+            for part in (low, high)
+        ]
+        return self.choose(op, test.number, halves)
 
     def do_static_for(self, op: Operation, operands: list[Datum]) -> Any:
         """Unrolled."""

@@ -94,10 +94,6 @@ class Facts:
         for constraint in constraints:
             self.assume(constraint)
 
-    def extended(self, constraints: Iterable[Constraint]) -> Facts:
-        """These facts and more."""
-        return Facts([*self.constraints, *constraints])
-
     # Taking facts
 
     def assume(self, constraint: Constraint) -> None:

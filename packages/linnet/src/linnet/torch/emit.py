@@ -16,6 +16,7 @@ from linnet.torch.cache_writes import Bound, position_bounds
 from linnet.torch.expressions import (
     dtype_name,
     expression,
+    linear,
     literal,
     takes_number,
     tensor_literal,
@@ -309,7 +310,8 @@ class _Emitter:
     def unit(self, unit: Unit, stage: str) -> list[str]:
         if unit.siblings:
             widths = [self.graph.values[n].shape[-1] for n in unit.results]
-            product = f"functional.linear({self.tensor(unit.reads[0])}, {self.joined_name(unit)})"
+            x = unit.reads[0]
+            product = linear(self.graph.values[x], (self.tensor(x), self.joined_name(unit)))
             targets = ", ".join(self.name(n) for n in unit.results)
             return [f"{targets} = {product}.split({_tuple(map(str, widths))}, dim=-1)"]
         if unit.call is not None and unit.state is not None:

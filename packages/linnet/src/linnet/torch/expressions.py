@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from linnet.graph import Graph, Step
+from linnet.graph import Graph, Step, Value
 from linnet.graph.kinds import BINARY, SHIFTS, UNARY
 from linnet.torch.dtypes import FLOATS, WIDE_UNSIGNED, torch_dtype
 
@@ -193,6 +193,13 @@ def _reduce(graph: Graph, step: Step, source: str) -> str:
     return f"{source}.a{reduction}(dim={_tuple(axes)})"
 
 
+def linear(x: Value, operands: Sequence[str]) -> str:
+    """The product of `x` and a weight [Out, In], plus a bias where there is one: `operands`."""
+    one_row = x.dtype == "f32" and len(operands) == 2 and math.prod(x.shape[:-1]) == 1
+    function = "operations.row_linear" if one_row else "functional.linear"
+    return f"{function}({', '.join(operands)})"
+
+
 def _contract(graph: Graph, step: Step, operands: Sequence[str]) -> str:
     value = graph.values[step.results[0]]
     first, second = step.attributes["inputs"]
@@ -200,7 +207,7 @@ def _contract(graph: Graph, step: Step, operands: Sequence[str]) -> str:
     if value.dtype not in WIDE_UNSIGNED and len(first) >= 1 and len(second) == 2:
         rows, inner = tuple(first[:-1]), first[-1]
         if second[1] == inner and output == (*rows, second[0]) and inner not in output:
-            return f"functional.linear({operands[0]}, {operands[1]})"
+            return linear(graph.values[step.operands[0]], operands)
     letters = {label: chr(ord("a") + n) for n, label in enumerate(sorted({*first, *second}))}
     if len(letters) > 26:
         raise NotImplementedError(

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -53,9 +54,11 @@ def load_functions(source: Source, name: str) -> Functions:
     """
     digest = hashlib.sha256(source.text.encode()).hexdigest()[:20]
     module_name = f"linnet_generated_{name}_{digest}"
-    found = sys.modules.get(module_name)
-    if found is None:
-        found = _import(module_name, _written(f"{name}_{digest}.py", source.text))
+    # A module is there before its text has run, which another thread must not see.
+    with _importing:
+        found = sys.modules.get(module_name)
+        if found is None:
+            found = _import(module_name, _written(f"{name}_{digest}.py", source.text))
     return cast("Functions", found)
 
 
@@ -73,6 +76,7 @@ def _import(module_name: str, path: Path) -> ModuleType:
     return module
 
 
+_importing = threading.Lock()
 _own_folder: tempfile.TemporaryDirectory[str] | None = None
 
 

@@ -55,11 +55,11 @@ def describe_input(entry: str, name: str, value: Any) -> Description:
     if value is None:
         return None
     if isinstance(value, Tensor):
+        problem = dense_problem(value)
+        if problem is not None:
+            raise TypeError(f"entry {entry}: input {name}: expected a dense tensor, {problem}")
         if value.dtype not in LINNET_DTYPES:
             raise TypeError(f"entry {entry}: input {name}: Linnet has no dtype {value.dtype}")
-        if value.layout != torch.strided or value.is_meta:
-            kind = "meta" if value.is_meta else str(value.layout)
-            raise TypeError(f"entry {entry}: input {name}: expected a dense tensor, got {kind}")
         return tuple(value.shape), LINNET_DTYPES[value.dtype]
     if isinstance(value, (bool, int, float)):
         return PlainNumber()

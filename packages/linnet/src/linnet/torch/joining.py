@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from linnet.torch.module import LinnetModule
 
 
-def can_join(model: LinnetModule, paths: Sequence[str]) -> bool:
-    """Whether `join_parameters` would give a tensor."""
-    return adjacent(_tensors(model, paths)) is not None or _can_move(model, paths)
-
-
 def join_parameters(model: LinnetModule, paths: Sequence[str]) -> Tensor | None:
     """The parameters at `paths`, one after another along their first axis, as one tensor.
 
@@ -26,11 +21,11 @@ def join_parameters(model: LinnetModule, paths: Sequence[str]) -> Tensor | None:
     are trained, tied to another path, of different dtypes, devices or inner shapes, or named twice.
     KeyError for a path that has no tensor.
     """
-    tensors = _tensors(model, paths)
+    tensors = [model.tensor(path) for path in paths]
     joined = adjacent(tensors)
     if joined is not None:
         return joined
-    if not _can_move(model, paths):
+    if not _can_move(model, tensors):
         return None
     first = tensors[0]
     rows = sum(tensor.shape[0] for tensor in tensors)
@@ -64,34 +59,45 @@ def adjacent(tensors: Sequence[Tensor]) -> Tensor | None:
     return torch.as_strided(first.detach(), shape, strides, first.storage_offset())
 
 
-def _tensors(model: LinnetModule, paths: Sequence[str]) -> list[Tensor]:
-    return [model.tensor(path) for path in paths]
-
-
 def _alike(tensors: Sequence[Tensor]) -> bool:
     kinds = {(t.dtype, t.device, t.shape[1:]) for t in tensors}
     return len(kinds) == 1 and all(t.dim() >= 1 for t in tensors)
 
 
-def _can_move(model: LinnetModule, paths: Sequence[str]) -> bool:
-    tensors = _tensors(model, paths)
+def _can_move(model: LinnetModule, tensors: Sequence[Tensor]) -> bool:
     if len(tensors) < 2 or not _alike(tensors) or any(t.requires_grad for t in tensors):
         return False
     if not all(isinstance(tensor, torch.nn.Parameter) for tensor in tensors):
         return False
+    own = [_range(tensor) for tensor in tensors]
+    if any(following[0] < before[1] for before, following in pairwise(sorted(own))):
+        return False
     # A weight that shares memory with another one must not be moved away from it.
-    ranges = sorted(
-        (tensor.data_ptr(), tensor.data_ptr() + _extent(tensor))
-        for _, tensor in model.named_parameters(remove_duplicate=False)
-    )
-    own = {(t.data_ptr(), t.data_ptr() + _extent(t)) for t in tensors}
-    overlaps = [(a, b) for a, b in pairwise(ranges) if b[0] < a[1] and b[0] < b[1]]
-    return len(own) == len(tensors) and not any(a in own or b in own for a, b in overlaps)
+    first, last = min(start for start, _ in own), max(stop for _, stop in own)
+    moved = {id(tensor) for tensor in tensors}
+    times = 0
+    for other in _parameters(model):
+        if id(other) in moved:
+            times += 1
+        elif first <= other.data_ptr() < last or other.data_ptr() < first:
+            start, stop = _range(other)
+            if any(start < end and begin < stop for begin, end in own):
+                return False
+    return times == len(tensors)
 
 
-def _extent(tensor: Tensor) -> int:
-    """Bytes from a tensor's first element to past its last."""
+def _parameters(model: LinnetModule) -> Iterator[Tensor]:
+    """Every parameter, as often as it is named; `named_parameters` takes long to make the names."""
+    for module in model.modules():
+        yield from (tensor for tensor in module._parameters.values() if tensor is not None)
+
+
+def _range(tensor: Tensor) -> tuple[int, int]:
+    """The addresses of a tensor's first byte, and past its last."""
+    start = tensor.data_ptr()
     if tensor.numel() == 0:
-        return 0
+        return start, start
+    if tensor.is_contiguous():
+        return start, start + tensor.nbytes
     last = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return (last + 1) * tensor.element_size()
+    return start, start + (last + 1) * tensor.element_size()

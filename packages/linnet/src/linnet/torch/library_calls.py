@@ -12,7 +12,7 @@ from collections.abc import Callable
 from linnet.graph import Call, Graph
 from linnet.graph.folding import fold
 from linnet.torch.dtypes import FLOATS
-from linnet.torch.expressions import Names, literal
+from linnet.torch.expressions import Names, linear, literal
 
 
 def library_call(graph: Graph, call: Call, names: Names, numerics: str) -> str | None:
@@ -70,7 +70,9 @@ def _linear(call: _Call) -> str | None:
     # The body rounds the product before it adds the bias.
     if call.dtype not in FLOATS or (biased and not call.loose):
         return None
-    return f"functional.linear({', '.join(call.given('x', 'weight', 'bias'))})"
+    x = call.number("x")
+    assert x is not None
+    return linear(call.graph.values[x], call.given("x", "weight", "bias"))
 
 
 def _rms_norm(call: _Call) -> str | None:
@@ -139,20 +141,19 @@ def _attention(call: _Call) -> str | None:
     key_heads = call.shape_of("key")[1]
     query, key, value = call.given("query", "key", "value")
     mask = call.number("mask")
-    options = ""
-    if mask is not None and _is_causal(call.graph, mask):
-        options = ", is_causal=True"
-    elif mask is not None:
-        rows = len(call.graph.values[mask].shape) == 3
-        options = f", attn_mask={call.names(mask)}{'.unsqueeze(1)' if rows else ''}"
     grouped = key_heads != heads
+    options = f"scale={scale}"
     if grouped and queries == 1:
         # One query per head: those of a group are the queries of their key head.
         query = f"{query}.reshape(({batch}, {key_heads}, {heads // key_heads}, {width}))"
     elif grouped:
         options += ", enable_gqa=True"
-    text = f"functional.scaled_dot_product_attention({query}, {key}, {value}{options}"
-    text += f", scale={scale})"
+    if mask is not None and not _is_causal(call.graph, mask):
+        seen = call.names(mask)
+        text = f"operations.masked_attention({query}, {key}, {value}, {seen}, {options})"
+    else:
+        options += "" if mask is None else ", is_causal=True"
+        text = f"functional.scaled_dot_product_attention({query}, {key}, {value}, {options})"
     return f"{text}.reshape({call.shape})" if grouped and queries == 1 else text
 
 

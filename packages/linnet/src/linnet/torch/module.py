@@ -227,7 +227,7 @@ class LinnetModule(Block):
         """Runs a graph of this model on bound inputs, stores its states, returns flat results."""
         if compile == "reduce-overhead":
             return self._captured(graph)(list(inputs))
-        self._check_tensors(graph)
+        generation = self._check_tensors(graph)
         states = {state.path: self.tensor(state.path) for state in graph.states}
         if compile is False:
             parameters = {p.path: self.tensor(p.path) for p in graph.parameters}
@@ -235,15 +235,17 @@ class LinnetModule(Block):
             fixed: list[Tensor] = []
         else:
             runner = self.runner(graph, compile)
-            results, written = runner.run(inputs, self.tensor)
+            results, written = runner.run(inputs, self.tensor, generation)
             fixed = runner.kept()
         return commit(results, written, states, fixed)
 
-    def _check_tensors(self, graph: Graph) -> None:
-        """ValueError for a tensor that was replaced by one which is not as declared."""
+    def _check_tensors(self, graph: Graph) -> int:
+        """ValueError for a tensor that was replaced by one which is not as declared. Returns a
+        number that is another one when a tensor of the graph was replaced or moved.
+        """
         watch = self._fitting.get(id(graph))
         if watch is not None and not watch.changed():
-            return
+            return watch.renewals
         used = [(one.path, graph.values[one.value]) for one in graph.parameters]
         used += [(one.path, graph.values[one.value]) for one in graph.states]
         for path, value in used:
@@ -254,9 +256,11 @@ class LinnetModule(Block):
             if problem is not None:
                 expected = describe(value.shape, value.dtype)
                 raise ValueError(f"{self.program.name}: {path}: expected {expected}, {problem}")
-        watch = Watch(self, [path for path, _ in used], contents=False)
+        if watch is None:
+            watch = Watch(self, [path for path, _ in used], contents=False)
+            self._fitting[id(graph)] = watch
         watch.renew()
-        self._fitting[id(graph)] = watch
+        return watch.renewals
 
     def _captured(self, graph: Graph) -> Captured:
         found = self._steps.get(id(graph))

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 _SIGN = -(2**63)
 
@@ -78,6 +79,62 @@ def rope(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
         cosine, sine = cosine[:, None], sine[:, None]
     first, second = x.chunk(2, dim=-1)
     return torch.addcmul(x * cosine, torch.cat((-second, first), dim=-1), sine)
+
+
+def row_linear(x: Tensor, weight: Tensor) -> Tensor:
+    """`functional.linear` of one row [..., In] and a weight [Out, In] in f32.
+
+    On the CPU a BLAS takes one thread for a matrix and a vector, but as many as it has for a batch.
+    So the rows of the weight are cut into a batch of as many parts as there are threads.
+    """
+    if torch.compiler.is_compiling() or weight.device.type != "cpu":
+        return functional.linear(x, weight)
+    (rows, width), parts = weight.shape, torch.get_num_threads()
+    if parts == 1 or rows % parts or not weight.is_contiguous():
+        return functional.linear(x, weight)
+    batch = weight.view(parts, rows // parts, width).transpose(1, 2)
+    return torch.bmm(x.reshape(1, 1, -1).expand(parts, 1, -1), batch).reshape(*x.shape[:-1], rows)
+
+
+def masked_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor,
+    *,
+    scale: float,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """`scaled_dot_product_attention` where `mask` [Q, K] or [B, Q, K] is true.
+
+    On the CPU the keys past the last one that any query sees are left out, so that attention to a
+    cache takes the time of what it holds and not of what it has room for.
+    """
+    keys = _keys_seen(mask)
+    mask = mask.unsqueeze(1) if mask.dim() == 3 else mask
+    if keys < mask.shape[-1]:
+        key, value, mask = key[:, :, :keys], value[:, :, :keys], mask[..., :keys]
+    return functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, scale=scale, enable_gqa=enable_gqa
+    )
+
+
+def _keys_seen(mask: Tensor) -> int:
+    """How many keys there are up to the last that a query sees, 1 or more; all of them where that
+    cannot be read. All layers of a decoder have one mask, so what was found is kept with it.
+    """
+    count = mask.shape[-1]
+    if mask.device.type != "cpu" or _unchecked.get() or torch.compiler.is_compiling():
+        return count
+    counted = not mask.is_inference()  # where PyTorch counts writes
+    version, known = getattr(mask, "_linnet_keys_seen", (None, count))
+    if counted and version == mask._version:
+        return int(known)
+    seen = mask.flatten(0, -2).any(0).nonzero()
+    found = int(seen[-1]) + 1 if seen.numel() else min(1, count)
+    if counted:
+        setattr(mask, "_linnet_keys_seen", (mask._version, found))  # noqa: B010  # no field of it
+    return found
 
 
 def with_gradient(

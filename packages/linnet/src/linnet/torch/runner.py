@@ -11,7 +11,7 @@ from linnet.graph import Graph
 from linnet.torch.emit import Source, emit
 from linnet.torch.generated import Functions, load_functions
 from linnet.torch.stages import Portion
-from linnet.torch.watch import Stamp, stamp
+from linnet.torch.watch import Snapshot
 
 #: `main` of a module compiled by a `torch.compile` back end, by both.
 _compiled: dict[tuple[Functions, str], Callable[..., tuple[Tensor, ...]]] = {}
@@ -51,7 +51,9 @@ class Runner:
         self._main = functions.main if backend is None else compiled_main(functions, backend)
         self._constants: tuple[Tensor, ...] | None = None
         self._prepared: tuple[Tensor, ...] = ()
-        self._prepared_from: tuple[Stamp, ...] | None = None
+        self._prepared_from: Snapshot | None = None
+        self._generation: int | None = None
+        self._read: tuple[list[Tensor], list[Tensor]] = ([], [])
 
     @staticmethod
     def of_graph(
@@ -81,19 +83,26 @@ class Runner:
         return Runner(source, functions, device, join, backend)
 
     def run(
-        self, inputs: Sequence[Tensor], tensor: Callable[[str], Tensor]
+        self,
+        inputs: Sequence[Tensor],
+        tensor: Callable[[str], Tensor],
+        generation: int | None = None,
     ) -> tuple[list[Tensor], dict[str, Tensor]]:
         """Runs it; returns the outputs, and by path the new content of the states it writes.
-        `tensor` looks up a parameter, buffer or state by path. Nothing is written but the states
-        that the source writes in place.
+        `tensor` looks up a parameter, buffer or state by path. In two runs of one `generation` it
+        gives the same tensors at the same places, which are then not looked up again. Nothing is
+        written but the states that the source writes in place.
         """
         source = self.source
         if self._constants is None:
             self._constants = self._functions.constants(self._device)
         self._prepare(tensor)
-        parameters = [tensor(path) for path in source.parameters]
-        parameters += [self._joined(group) for group in source.joined]
-        states = [tensor(path) for path in source.states]
+        if generation is None or generation != self._generation:
+            parameters = [tensor(path) for path in source.parameters]
+            parameters += [self._joined(group) for group in source.joined]
+            self._read = parameters, [tensor(path) for path in source.states]
+            self._generation = generation
+        parameters, states = self._read
         try:
             made = self._main(
                 inputs, parameters, states, self._constants, self._prepared, self._device
@@ -138,9 +147,9 @@ class Runner:
 
     def _prepare(self, tensor: Callable[[str], Tensor]) -> None:
         parameters = [tensor(path) for path in self.source.prepare_parameters]
-        seen = tuple(map(stamp, parameters))
-        if seen != self._prepared_from:
+        if self._prepared_from is None or not self._prepared_from.holds_for(parameters):
             assert self._constants is not None
+            seen = Snapshot(parameters)
             with torch.no_grad():
                 self._prepared = self._functions.prepare(parameters, self._constants)
             self._prepared_from = seen

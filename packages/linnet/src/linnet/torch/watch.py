@@ -2,42 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter, is_
-from typing import Any, TypeAlias
+from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-#: Where a tensor lies, how, and how often it was written; another one means another content.
-Stamp: TypeAlias = "tuple[int, torch.Size, tuple[int, ...], torch.dtype, int]"
-_dtype = attrgetter("dtype")
+_dtype, _version = attrgetter("dtype"), attrgetter("_version")
 
 
-def stamp(tensor: Tensor) -> Stamp:
-    """The stamp of a tensor. ValueError for one of inference mode, whose writes are not counted."""
-    version = _version(tensor)
-    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, version
+class Snapshot:
+    """How tensors were when it was made: where they lie, how, and how often they were written.
 
+    PyTorch counts writes to a tensor, but not those through its `.data`. A captured step looks at
+    every tensor of a model before each replay, so a look is a few passes over all of them without
+    a line of Python for each.
 
-def _version(tensor: Tensor) -> int:
-    if tensor.is_inference():
-        raise ValueError(
-            "a weight was made under torch.inference_mode(), where PyTorch counts no writes, so a "
-            "change of it could not be seen; make it outside, or give a clone made outside"
+    Raises ValueError for a tensor of inference mode, whose writes are not counted, where `contents`
+    are to be seen.
+    """
+
+    def __init__(self, tensors: Iterable[Tensor], contents: bool = True) -> None:
+        self._tensors = list(tensors)
+        self._contents = contents
+        if contents and any(map(Tensor.is_inference, self._tensors)):
+            raise ValueError(
+                "a weight was made under torch.inference_mode(), where PyTorch counts no writes, "
+                "so a change of it could not be seen; make it outside, or give a clone made outside"
+            )
+        self._facts = self._look()
+
+    def _look(self) -> tuple[list[object], ...]:
+        tensors = self._tensors
+        return (
+            list(map(Tensor.data_ptr, tensors)),
+            list(map(_version, tensors)) if self._contents else [],
+            list(map(Tensor.stride, tensors)),
+            list(map(Tensor.size, tensors)),
+            list(map(_dtype, tensors)),
         )
-    return tensor._version
+
+    def holds(self) -> bool:
+        """Whether the same tensors are still so."""
+        return self._look() == self._facts
+
+    def holds_for(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether these are the same tensors, still so."""
+        same = len(tensors) == len(self._tensors) and all(map(is_, tensors, self._tensors))
+        return same and self.holds()
 
 
 class Watch:
     """Tensors of a module by path, as they were when `renew` was called last.
 
     A tensor counts as changed when another one is at its path, when it lies elsewhere or in another
-    way (`.data` was set to a view), or, with `contents`, when PyTorch counted a write to it. Writes
-    through `.data` are not counted by PyTorch, and so are not seen.
-
-    A captured step looks at every tensor of a model before each replay, so a look is a few passes
-    without a line of Python for each tensor.
+    way (`.data` was set to a view), or, with `contents`, when it was written.
     """
 
     def __init__(self, model: nn.Module, paths: Iterable[str], contents: bool) -> None:
@@ -48,24 +67,16 @@ class Watch:
         self._tables: list[dict[str, Any]] = []
         self._names: list[str] = []
         self._objects: list[object] = []
-        self._tensors: list[Tensor] = []
-        self._addresses: list[int] = []
-        self._layouts: list[object] = []
-        self._versions: list[int] = []
-        self._renewed = False
+        self._snapshot: Snapshot | None = None
+        #: How often `renew` was called.
+        self.renewals = 0
 
     def changed(self) -> bool:
         """Whether a tensor changed since `renew`; true before the first one."""
-        if not self._renewed:
+        if self._snapshot is None:
             return True
         found = map(dict.get, self._tables, self._names)
-        if not all(map(is_, found, self._objects)):
-            return True
-        if list(map(Tensor.data_ptr, self._tensors)) != self._addresses:
-            return True
-        if self._layouts_now() != self._layouts:
-            return True
-        return self._contents and [t._version for t in self._tensors] != self._versions
+        return not all(map(is_, found, self._objects)) or not self._snapshot.holds()
 
     def renew(self) -> None:
         """Takes the tensors as they are now. KeyError for a path that has none."""
@@ -95,16 +106,5 @@ class Watch:
         self._tables = [table for table, _, _ in places]
         self._names = [name for _, name, _ in places]
         self._objects = [found for _, _, found in places]
-        self._tensors = tensors
-        self._addresses = list(map(Tensor.data_ptr, tensors))
-        self._layouts = self._layouts_now()
-        self._versions = [_version(tensor) for tensor in tensors] if self._contents else []
-        self._renewed = True
-
-    def _layouts_now(self) -> list[object]:
-        tensors = self._tensors
-        return [
-            *map(Tensor.size, tensors),
-            *map(Tensor.stride, tensors),
-            *map(_dtype, tensors),
-        ]
+        self._snapshot = Snapshot(tensors, self._contents)
+        self.renewals += 1

@@ -13,6 +13,7 @@ from linnet.backends import Capabilities, Target
 from linnet.torch import LinnetModule, load
 from linnet.torch.flashinfer import FlashInfer
 from linnet.torch.flashinfer.backend import page_table, paged
+from linnet.torch.planned import Captured
 
 HOPPER = Target("cuda", 0, "H200", (9, 0), torch.__version__)
 
@@ -117,6 +118,23 @@ def test_every_layers_decode_attention_is_taken_and_right_at_any_position() -> N
         ] * 2
     buffers = {call["workspace_buffer"].data_ptr() for call in backend.module.calls}
     assert len(buffers) == 1  # one context, one workspace
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_a_full_cache_is_refused_before_it_is_written(captured: bool) -> None:
+    model, backend = decoder("f16", context=16, width=16), OnHost()
+    tokens = torch.tensor([[3], [7]])
+    plan = model.plan_for("decode", [tokens, torch.tensor([0, 0])], [backend], measure=False)
+    assert len(plan.regions) == 2
+    context = model.context_for(plan)
+    step: Any = Captured(plan, context) if captured else lambda given: plan.run(given, context)
+    for at in (13, 14, 15):
+        step([tokens, torch.tensor([at, at])])
+    before = {path: model.tensor(path).clone() for path in model.state_paths()}
+    for wrong in (16, -1, 2**32):
+        with pytest.raises(IndexError, match=f"positions.*got {wrong}"):
+            step([tokens, torch.tensor([3, wrong])])
+    assert all(torch.equal(model.tensor(path), kept) for path, kept in before.items())
 
 
 def attention(

@@ -12,25 +12,13 @@ from typing import Any
 
 import pytest
 import torch
-from linnet_helpers.runtime import ListRecorder, ListReplay, Reference, model_of
+from linnet_helpers.runtime import ListRecorder, ListReplay, Reference, batch, captured, model_of
 from torch import Tensor
 
 from linnet.backends import Region, Target
 from linnet.backends.testing import GraphBuilder, two_layer_graph
 from linnet.graph import Graph
-from linnet.torch import LinnetModule
 from linnet.torch.planned import Captured, RecordingWarning
-
-
-def captured(
-    model: LinnetModule, inputs: Sequence[Any], *backends: Any, entry: str = "forward"
-) -> Captured:
-    plan = model.plan_for(entry, list(inputs), backends=backends, measure=False)
-    return Captured(plan, model.context_for(plan))
-
-
-def batch(seed: int, rows: int = 3) -> Tensor:
-    return torch.randn(rows, 8, generator=torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("joined", [False, True])

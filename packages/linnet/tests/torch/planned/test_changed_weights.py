@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 import torch
-from linnet_helpers.runtime import Reference, model_of
-from torch import Tensor
+from linnet_helpers.runtime import Reference, batch, captured, model_of
 
 from linnet.backends.testing import two_layer_graph
 from linnet.torch import LinnetModule, load
-from linnet.torch.planned import Captured
-
-
-def captured(
-    model: LinnetModule, inputs: Sequence[Any], *backends: Any, entry: str = "forward"
-) -> Captured:
-    plan = model.plan_for(entry, list(inputs), backends=backends, measure=False)
-    return Captured(plan, model.context_for(plan))
-
-
-def batch(seed: int, rows: int = 3) -> Tensor:
-    return torch.randn(rows, 8, generator=torch.Generator().manual_seed(seed))
 
 
 def replace_parameter(model: LinnetModule) -> None:

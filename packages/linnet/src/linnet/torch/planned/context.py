@@ -10,7 +10,7 @@ from torch import Tensor
 
 from linnet.torch.module import LinnetModule
 from linnet.torch.planned.items import RegionItem
-from linnet.torch.watch import Stamp, Watch, stamp
+from linnet.torch.watch import Snapshot, Watch
 
 if TYPE_CHECKING:
     from linnet.torch.planned.plan import Plan
@@ -48,7 +48,8 @@ class PlanContext:
         self.plan = plan
         self._parameters = Parameters(model, instead)
         self._items = tuple(items)
-        self._stamps: list[tuple[Stamp, ...] | None] = [None] * len(self._items)
+        #: The weights of each item as they were when it was prepared last.
+        self._prepared: list[Snapshot | None] = [None] * len(self._items)
         read = dict.fromkeys(path for item in self._items for path in item.region.parameters)
         self._watch = Watch(model, read, contents=True)
 
@@ -77,21 +78,23 @@ class PlanContext:
         changed = False
         # Preparing may lay weights out anew (`join`), which others have seen elsewhere.
         for _ in range(3):
-            stale = [
-                n for n, item in enumerate(self._items) if self._stamps[n] != self._stamp(item)
-            ]
+            stale = [n for n, item in enumerate(self._items) if not self._is_prepared(n, item)]
             if not stale:
                 break
             changed = True
             for n in stale:
                 item = self._items[n]
                 _prepare(item, self)
-                self._stamps[n] = self._stamp(item)
+                self._prepared[n] = Snapshot(self._weights(item))
         self._watch.renew()
         return changed
 
-    def _stamp(self, item: RegionItem) -> tuple[Stamp, ...]:
-        return tuple(stamp(self._parameters[path]) for path in item.region.parameters)
+    def _is_prepared(self, position: int, item: RegionItem) -> bool:
+        found = self._prepared[position]
+        return found is not None and found.holds_for(self._weights(item))
+
+    def _weights(self, item: RegionItem) -> list[Tensor]:
+        return [self._parameters[path] for path in item.region.parameters]
 
 
 def _prepare(item: RegionItem, context: PlanContext) -> None:

@@ -320,7 +320,8 @@ class _Planner:
     def why_not(self, choice: Choice, regions: Sequence[RegionItem]) -> str:
         for item in regions:
             if item.region.overlaps(choice.region):
-                return f"overlaps a region that {item.backend.name} runs and that saves more"
+                ahead = "saves more" if choice.timed else "is no smaller; nothing was timed"
+                return f"overlaps a region that {item.backend.name} runs and that {ahead}"
         return f"would keep {choice.holds} bytes more, past the bound of {self.options.memory}"
 
     def compile_taken(
@@ -413,5 +414,5 @@ def _choice(kind: _Kind, proposal: Proposal, measure: bool) -> Choice:
     assert kind.executable is not None
     holds = kind.executable.meta.holds
     if measure and kind.times is not None:
-        return Choice(proposal.region, kind.times.generated - kind.times.backend, holds)
+        return Choice(proposal.region, kind.times.generated - kind.times.backend, holds, timed=True)
     return Choice(proposal.region, float(len(proposal.region.steps)), holds)

@@ -13,11 +13,14 @@ MOST_STATES = 4096
 
 @dataclass(frozen=True)
 class Choice:
-    """A region to choose: the seconds that it saves, and the bytes that it would keep."""
+    """A region to choose: the seconds that it saves, or its steps where it was not `timed`; and the
+    bytes that it would keep.
+    """
 
     region: Region
     saves: float
     holds: int = 0
+    timed: bool = False
 
 
 def greedy(choices: Sequence[Choice], memory: int | None) -> list[int]:
