@@ -34,12 +34,13 @@ void LaunchTake(const char* op, const Context& context, const TensorView& input,
 #ifdef INFINI_OPS_CPU_ISA
 
 #include "native/cpu/vector/copy.h"
+#include "native/cpu/vector/indices.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
 void Run(const TakeTask& task) {
-  CheckIndices(task.op, task.indices_name, task.indices, 0, task.slices - 1,
-               "the slices that there are");
+  CheckManyIndices(task.op, task.indices_name, task.indices, 0, task.slices - 1,
+                   "the slices that there are");
   const std::int64_t count = task.slice.count;
   if (count == 0) return;
   const bool whole = task.slice.rank == 1 && task.slice.strides[0][0] == task.size &&

@@ -78,22 +78,7 @@ inline void CopyLoop(const StridedLoop<2>& loop, std::int64_t size) {
                         CopyTransposed<Word>(from, loop.strides[dim][1], to, loop.strides[dim][0],
                                              rows, columns, loop.strides[0][1]);
                       };
-                      switch (size) {
-                        case 1:
-                          copy(Type<std::uint8_t>());
-                          break;
-                        case 2:
-                          copy(Type<std::uint16_t>());
-                          break;
-                        case 4:
-                          copy(Type<std::uint32_t>());
-                          break;
-                        case 8:
-                          copy(Type<std::uint64_t>());
-                          break;
-                        default:
-                          copy(Type<TwoWords>());
-                      }
+                      VisitElementSize(size, copy);
                     }
                   });
 }

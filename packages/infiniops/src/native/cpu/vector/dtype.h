@@ -67,6 +67,28 @@ void VisitDtype(rt::DataType dtype, Visitor visitor) {
   }
 }
 
+/// 16 bytes that are copied as one.
+struct TwoWords {
+  std::uint64_t words[2];
+};
+
+/// Calls `visitor(Type<T>())` with a type of `size` bytes: 1, 2, 4, 8 or 16.
+template <typename Visitor>
+void VisitElementSize(std::int64_t size, Visitor visitor) {
+  switch (size) {
+    case 1:
+      return visitor(Type<std::uint8_t>());
+    case 2:
+      return visitor(Type<std::uint16_t>());
+    case 4:
+      return visitor(Type<std::uint32_t>());
+    case 8:
+      return visitor(Type<std::uint64_t>());
+    default:
+      return visitor(Type<TwoWords>());
+  }
+}
+
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
 
 #endif  // INFINI_OPS_NATIVE_CPU_VECTOR_DTYPE_H_

@@ -36,25 +36,11 @@ void CopyStridedWords(const char* from, std::int64_t from_step, char* to, std::i
   }
 }
 
-/// 16 bytes that are copied as one.
-struct TwoWords {
-  std::uint64_t words[2];
-};
-
 inline void CopyStrided(const char* from, std::int64_t from_step, char* to, std::int64_t to_step,
                         std::int64_t size, std::int64_t count) {
-  switch (size) {
-    case 1:
-      return CopyStridedWords<std::uint8_t>(from, from_step, to, to_step, count);
-    case 2:
-      return CopyStridedWords<std::uint16_t>(from, from_step, to, to_step, count);
-    case 4:
-      return CopyStridedWords<std::uint32_t>(from, from_step, to, to_step, count);
-    case 8:
-      return CopyStridedWords<std::uint64_t>(from, from_step, to, to_step, count);
-    default:
-      return CopyStridedWords<TwoWords>(from, from_step, to, to_step, count);
-  }
+  VisitElementSize(size, [&]<typename Word>(Type<Word>) {
+    CopyStridedWords<Word>(from, from_step, to, to_step, count);
+  });
 }
 
 /// Calls `block` for all elements of `loop`; `sizes` are the operands' element sizes.
@@ -213,6 +199,17 @@ void RunIntegersBySize(const Task& task, Function function) {
     default:
       return RunElements<std::uint64_t>(task, function);
   }
+}
+
+/// Runs a task on the bits of a floating dtype; `function` takes those of an element and the sign
+/// bit alone, as unsigned integers.
+template <class Task, typename Function>
+void RunSignBits(const Task& task, Function function) {
+  RunIntegersBySize(task, [function](auto bits) {
+    using Bits = decltype(bits);
+    constexpr auto kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+    return static_cast<Bits>(function(bits, kSign));
+  });
 }
 
 /// Runs a task on complex numbers.

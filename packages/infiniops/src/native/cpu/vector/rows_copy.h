@@ -12,23 +12,6 @@ namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 /// Elements per thread from which copying is worth splitting.
 inline constexpr std::int64_t kCopyGrain = 32768;
 
-/// Calls `visitor(Type<T>())` with a type of `size` bytes: 1, 2, 4, 8 or 16.
-template <typename Visitor>
-void VisitElementSize(int size, Visitor visitor) {
-  switch (size) {
-    case 1:
-      return visitor(Type<std::uint8_t>());
-    case 2:
-      return visitor(Type<std::uint16_t>());
-    case 4:
-      return visitor(Type<std::uint32_t>());
-    case 8:
-      return visitor(Type<std::uint64_t>());
-    default:
-      return visitor(Type<Complex<double>>());
-  }
-}
-
 /// Copies row `from_row` of `from` to row `to_row` of `to`; both have the same length and lie
 /// apart.
 template <typename T>

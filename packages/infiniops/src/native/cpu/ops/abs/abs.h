@@ -25,7 +25,7 @@ void Run(const AbsTask& task) {
                    : x;
     });
   } else {
-    RunFloating(task, [](auto x) { return Abs(x); });
+    RunSignBits(task, [](auto bits, auto sign) { return bits & ~sign; });
   }
 }
 

@@ -23,11 +23,24 @@ INFINI_OPS_CPU_KERNEL(FillTask);
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
 void Run(const FillTask& task) {
-  ForEachRun(task.loop,
-             [&task](char* const* pointers, const std::int64_t* strides, std::int64_t count) {
-               // A stride of 0 reads the one value again and again.
-               CopyStrided(task.value, 0, pointers[0], strides[0], task.size, count);
-             });
+  VisitElementSize(task.size, [&task]<typename Word>(Type<Word>) {
+    Word word;
+    std::memcpy(&word, task.value, sizeof(word));
+    ForEachRun(task.loop,
+               [word](char* const* pointers, const std::int64_t* strides, std::int64_t count) {
+                 constexpr auto kSize = static_cast<std::int64_t>(sizeof(Word));
+                 char* to = pointers[0];
+                 const std::int64_t step = strides[0];
+                 if (step == kSize) {
+                   Word* words = reinterpret_cast<Word*>(to);
+                   for (std::int64_t i = 0; i < count; ++i) words[i] = word;
+                 } else {
+                   for (std::int64_t i = 0; i < count; ++i) {
+                     std::memcpy(to + i * step, &word, sizeof(word));
+                   }
+                 }
+               });
+  });
 }
 
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA

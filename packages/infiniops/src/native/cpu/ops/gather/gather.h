@@ -19,43 +19,38 @@ INFINI_OPS_CPU_KERNEL(GatherTask);
 
 #ifdef INFINI_OPS_CPU_ISA
 
+#include "native/cpu/vector/indices.h"
 #include "native/cpu/vector/pointwise.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
+template <typename Word, typename Number>
+void GatherWords(const GatherTask& task) {
+  ForEachRun(task.loop, [step = task.step](char* const* pointers, const std::int64_t* strides,
+                                           std::int64_t count) {
+    char* to = pointers[0];
+    const char* numbers = pointers[1];
+    const char* from = pointers[2];
+    const std::int64_t to_step = strides[0];
+    const std::int64_t number_step = strides[1];
+    const std::int64_t from_step = strides[2];
+    for (std::int64_t i = 0; i < count; ++i) {
+      Number number;
+      std::memcpy(&number, numbers + i * number_step, sizeof(number));
+      Word word;
+      std::memcpy(&word, from + i * from_step + number * step, sizeof(word));
+      std::memcpy(to + i * to_step, &word, sizeof(word));
+    }
+  });
+}
+
 void Run(const GatherTask& task) {
-  CheckIndices("gather", "index", task.indices, 0, task.length - 1, "the size of the dimension");
-  ForEachRun(
-      task.loop, [&task](char* const* pointers, const std::int64_t* strides, std::int64_t count) {
-        const auto copy = [&]<typename Word>(Type<Word>) {
-          for (std::int64_t i = 0; i < count; ++i) {
-            const char* at = pointers[1] + i * strides[1];
-            std::int64_t number;
-            if (task.indices.wide) {
-              std::memcpy(&number, at, sizeof(number));
-            } else {
-              std::int32_t narrow;
-              std::memcpy(&narrow, at, sizeof(narrow));
-              number = narrow;
-            }
-            Word word;
-            std::memcpy(&word, pointers[2] + i * strides[2] + number * task.step, sizeof(word));
-            std::memcpy(pointers[0] + i * strides[0], &word, sizeof(word));
-          }
-        };
-        switch (task.size) {
-          case 1:
-            return copy(Type<std::uint8_t>());
-          case 2:
-            return copy(Type<std::uint16_t>());
-          case 4:
-            return copy(Type<std::uint32_t>());
-          case 8:
-            return copy(Type<std::uint64_t>());
-          default:
-            return copy(Type<TwoWords>());
-        }
-      });
+  CheckManyIndices("gather", "index", task.indices, 0, task.length - 1,
+                   "the size of the dimension");
+  VisitElementSize(task.size, [&task]<typename Word>(Type<Word>) {
+    VisitIndexType(task.indices,
+                   [&task]<typename Number>(Type<Number>) { GatherWords<Word, Number>(task); });
+  });
 }
 
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA

@@ -24,7 +24,7 @@ void Run(const NegTask& task) {
   } else if (rt::IsComplex(task.dtype)) {
     RunComplex(task, [](auto x) { return decltype(x){-x.re, -x.im}; });
   } else {
-    RunFloating(task, [](auto x) { return -x; });
+    RunSignBits(task, [](auto bits, auto sign) { return bits ^ sign; });
   }
 }
 

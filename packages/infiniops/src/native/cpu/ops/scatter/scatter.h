@@ -21,40 +21,61 @@ INFINI_OPS_CPU_KERNEL(ScatterTask);
 #ifdef INFINI_OPS_CPU_ISA
 
 #include "native/cpu/vector/copy.h"
+#include "native/cpu/vector/indices.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
-/// Visits the runs of `loop` in order on the calling thread: what two elements write to one place
-/// must not depend on threads.
-template <typename Run>
-void ForEachRunInOrder(const StridedLoop<3>& loop, Run run) {
-  for (std::int64_t index = 0; index < loop.count; index += loop.sizes[0]) {
+/// Writes the elements of `loop` in order on the calling thread.
+template <typename Word, typename Number>
+void ScatterWords(const StridedLoop<3>& loop, std::int64_t step) {
+  const std::int64_t number_step = loop.strides[0][0];
+  const std::int64_t from_step = loop.strides[0][1];
+  const std::int64_t to_step = loop.strides[0][2];
+  const std::int64_t count = loop.sizes[0];
+  for (std::int64_t index = 0; index < loop.count; index += count) {
     char* pointers[3];
     Locate(loop, index, pointers);
-    run(pointers, loop.strides[0], loop.sizes[0]);
+    for (std::int64_t i = 0; i < count; ++i) {
+      Number number;
+      std::memcpy(&number, pointers[0] + i * number_step, sizeof(number));
+      Word word;
+      std::memcpy(&word, pointers[1] + i * from_step, sizeof(word));
+      std::memcpy(pointers[2] + i * to_step + number * step, &word, sizeof(word));
+    }
   }
 }
 
+/// Calls `run(part)` for parts of `loop` that write to places apart, possibly on several threads:
+/// what two elements write to one place must not depend on threads. Elements that differ in a
+/// dimension along which the output has a stride do not meet, whatever their numbers.
+template <typename Run>
+void ForEachPartApart(const StridedLoop<3>& loop, Run run) {
+  int dim = loop.rank - 1;
+  while (dim >= 0 && loop.strides[dim][2] == 0) --dim;
+  if (dim < 0) return run(loop);
+  const std::int64_t size = loop.sizes[dim];
+  const std::int64_t grain = kElementGrain / (loop.count / size);
+  rt::ParallelFor(size, grain > 0 ? grain : 1, [&](std::int64_t begin, std::int64_t end) {
+    StridedLoop<3> part = loop;
+    for (int k = 0; k < 3; ++k) part.data[k] += begin * loop.strides[dim][k];
+    part.sizes[dim] = end - begin;
+    part.count = loop.count / size * (end - begin);
+    run(part);
+  });
+}
+
 void Run(const ScatterTask& task) {
-  CheckIndices("scatter", "index", task.indices, 0, task.length - 1, "the size of the dimension");
+  CheckManyIndices("scatter", "index", task.indices, 0, task.length - 1,
+                   "the size of the dimension");
   if (task.copy.count != 0) CopyLoop(task.copy, task.size);
   if (task.loop.count == 0) return;
-  ForEachRunInOrder(
-      task.loop, [&task](char* const* pointers, const std::int64_t* strides, std::int64_t count) {
-        for (std::int64_t i = 0; i < count; ++i) {
-          const char* at = pointers[0] + i * strides[0];
-          std::int64_t number;
-          if (task.indices.wide) {
-            std::memcpy(&number, at, sizeof(number));
-          } else {
-            std::int32_t narrow;
-            std::memcpy(&narrow, at, sizeof(narrow));
-            number = narrow;
-          }
-          CopyStrided(pointers[1] + i * strides[1], 0,
-                      pointers[2] + i * strides[2] + number * task.step, 0, task.size, 1);
-        }
+  VisitElementSize(task.size, [&task]<typename Word>(Type<Word>) {
+    VisitIndexType(task.indices, [&task]<typename Number>(Type<Number>) {
+      ForEachPartApart(task.loop, [&task](const StridedLoop<3>& part) {
+        ScatterWords<Word, Number>(part, task.step);
       });
+    });
+  });
 }
 
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA

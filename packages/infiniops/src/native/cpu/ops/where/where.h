@@ -33,22 +33,10 @@ void WhereBlock(const char* const* inputs, char* out, std::int64_t count, const 
 }
 
 void Run(const WhereTask& task) {
-  const auto run = [&task]<typename Word>(Type<Word>) {
+  VisitElementSize(rt::DataTypeSize(task.dtype), [&task]<typename Word>(Type<Word>) {
     constexpr auto kSize = static_cast<std::int64_t>(sizeof(Word));
     RunBlocks(task.loop, {kSize, 1, kSize, kSize}, &WhereBlock<Word>, nullptr);
-  };
-  switch (rt::DataTypeSize(task.dtype)) {
-    case 1:
-      return run(Type<std::uint8_t>());
-    case 2:
-      return run(Type<std::uint16_t>());
-    case 4:
-      return run(Type<std::uint32_t>());
-    case 8:
-      return run(Type<std::uint64_t>());
-    default:
-      return run(Type<TwoWords>());
-  }
+  });
 }
 
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
