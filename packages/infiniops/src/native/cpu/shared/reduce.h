@@ -114,31 +114,37 @@ bool IsBetter(bool greatest, Real value, Real best) {
 }
 
 /// The greatest or least of `count` values; NaN where one is.
-inline float BestOf(bool greatest, const float* values, std::int64_t count) {
+template <bool kGreatest>
+float BestOfFloats(const float* values, std::int64_t count) {
   constexpr int kChains = 4;  // enough to hide the latency of a comparison
-  const float sign = greatest ? 1.0f : -1.0f;
-  Floats most[kChains];
-  for (Floats& chain : most) chain = Broadcast(-__builtin_inff());
+  constexpr float kWorst = kGreatest ? -__builtin_inff() : __builtin_inff();
+  const auto better = [](Floats a, Floats b) {
+    return kGreatest ? GreaterOf(a, b) : LesserOf(a, b);
+  };
+  Floats best[kChains];
+  for (Floats& chain : best) chain = Broadcast(kWorst);
+  auto is_nan = best[0] != best[0];
+  const auto include = [&](Floats value, int chain) {
+    best[chain] = better(value, best[chain]);
+    is_nan |= value != value;
+  };
   std::int64_t i = 0;
   for (; i + kChains * kLanes <= count; i += kChains * kLanes) {
-    for (int k = 0; k < kChains; ++k) {
-      most[k] = Maximum(Load(values + i + k * kLanes) * sign, most[k]);
-    }
+#pragma GCC unroll 4
+    for (int k = 0; k < kChains; ++k) include(Load(values + i + k * kLanes), k);
   }
-  for (; i + kLanes <= count; i += kLanes) most[0] = Maximum(Load(values + i) * sign, most[0]);
-  float best = values[0];
-  if (i != 0) {
-    alignas(sizeof(Floats)) float lanes[kLanes];
-    Store(Maximum(Maximum(most[0], most[1]), Maximum(most[2], most[3])) * sign, lanes);
-    best = lanes[0];
-    for (int lane = 1; lane < kLanes; ++lane) {
-      if (IsBetter(greatest, lanes[lane], best)) best = lanes[lane];
-    }
-  }
-  for (; i < count; ++i) {
-    if (IsBetter(greatest, values[i], best)) best = values[i];
-  }
-  return best;
+  for (; i + kLanes <= count; i += kLanes) include(Load(values + i), 0);
+  Floats last = Broadcast(kWorst);
+  std::memcpy(&last, values + i, static_cast<std::size_t>(count - i) * sizeof(float));
+  include(last, 1);
+  int any = 0;
+  for (int lane = 0; lane < kLanes; ++lane) any |= is_nan[lane];
+  if (any != 0) return __builtin_nanf("");
+  const Floats all = better(better(best[0], best[1]), better(best[2], best[3]));
+  return kGreatest ? GreatestLane(all) : -GreatestLane(-all);
+}
+inline float BestOf(bool greatest, const float* values, std::int64_t count) {
+  return greatest ? BestOfFloats<true>(values, count) : BestOfFloats<false>(values, count);
 }
 template <typename Real>
 Real BestOf(bool greatest, const Real* values, std::int64_t count) {

@@ -415,6 +415,26 @@ V Minimum(V a, V b) {
   return a != a ? a : smaller;
 }
 
+/// The greater or lesser of each lane; `b` where either is NaN.
+inline Floats GreaterOf(Floats a, Floats b) {
+#if defined(__AVX512F__)
+  return _mm512_max_ps(a, b);
+#elif defined(__AVX2__)
+  return _mm256_max_ps(a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
+inline Floats LesserOf(Floats a, Floats b) {
+#if defined(__AVX512F__)
+  return _mm512_min_ps(a, b);
+#elif defined(__AVX2__)
+  return _mm256_min_ps(a, b);
+#else
+  return a < b ? a : b;
+#endif
+}
+
 /// The greatest lane; NaN where it counts for nothing against a number is not promised.
 inline float GreatestLane(Floats value) {
 #if defined(__AVX512F__)
