@@ -403,18 +403,6 @@ Floats FloorDivideFloats(Floats a, Floats b) {
 inline Floats FloorDivide(Floats a, Floats b) { return internal::FloorDivideFloats<true>(a, b); }
 inline Floats Remainder(Floats a, Floats b) { return internal::FloorDivideFloats<false>(a, b); }
 
-/// The larger and the smaller value; NaN where an operand is NaN.
-template <typename V>
-V Maximum(V a, V b) {
-  const V larger = a > b ? a : b;  // b where either is NaN
-  return a != a ? a : larger;
-}
-template <typename V>
-V Minimum(V a, V b) {
-  const V smaller = a < b ? a : b;
-  return a != a ? a : smaller;
-}
-
 /// The greater or lesser of each lane; `b` where either is NaN.
 inline Floats GreaterOf(Floats a, Floats b) {
 #if defined(__AVX512F__)
@@ -434,6 +422,20 @@ inline Floats LesserOf(Floats a, Floats b) {
   return a < b ? a : b;
 #endif
 }
+
+/// The larger and the smaller value; NaN where an operand is NaN.
+template <typename V>
+V Maximum(V a, V b) {
+  const V larger = a > b ? a : b;  // b where either is NaN
+  return a != a ? a : larger;
+}
+template <typename V>
+V Minimum(V a, V b) {
+  const V smaller = a < b ? a : b;
+  return a != a ? a : smaller;
+}
+inline Floats Maximum(Floats a, Floats b) { return a != a ? a : GreaterOf(a, b); }
+inline Floats Minimum(Floats a, Floats b) { return a != a ? a : LesserOf(a, b); }
 
 /// The greatest lane; NaN where it counts for nothing against a number is not promised.
 inline float GreatestLane(Floats value) {

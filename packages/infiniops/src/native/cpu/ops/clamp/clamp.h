@@ -27,33 +27,39 @@ INFINI_OPS_CPU_KERNEL(ClampTask);
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
-/// One bound in the type of an element.
-template <typename T>
-T BoundOf(double value, std::uint64_t bits) {
-  if constexpr (std::is_same_v<T, double>) {
-    static_cast<void>(bits);
-    return value;
-  } else if constexpr (std::is_same_v<T, Floats>) {
-    static_cast<void>(bits);
-    return Broadcast(static_cast<float>(value));
-  } else {
-    static_cast<void>(value);
-    return static_cast<T>(bits);
+void ClampIntegers(const ClampTask& task) {
+  RunIntegers(task, [bounds = task.attributes](auto x) {
+    using T = decltype(x);
+    if (bounds.has_least) x = Maximum(x, static_cast<T>(bounds.least_bits));
+    if (bounds.has_most) x = Minimum(x, static_cast<T>(bounds.most_bits));
+    return x;
+  });
+}
+
+void ClampFloats(const ClampTask& task) {
+  constexpr double kInfinity = __builtin_inf();
+  const ClampAttributes& bounds = task.attributes;
+  const double least = bounds.has_least ? bounds.least : -kInfinity;
+  const double most = bounds.has_most ? bounds.most : kInfinity;
+  if (least != least || most != most) {
+    return RunFloating(task, [](auto x) { return x - x + __builtin_nanf(""); });
   }
+  RunFloating(task, [least, most](auto x) {
+    if constexpr (std::is_same_v<decltype(x), Floats>) {
+      // The bounds first: what is NaN stays it.
+      return LesserOf(Broadcast(static_cast<float>(most)),
+                      GreaterOf(Broadcast(static_cast<float>(least)), x));
+    } else {
+      return Minimum(Maximum(x, least), most);
+    }
+  });
 }
 
 void Run(const ClampTask& task) {
-  const auto clamp = [bounds = task.attributes](auto x) {
-    using T = decltype(x);
-    T result = x;
-    if (bounds.has_least) result = Maximum(result, BoundOf<T>(bounds.least, bounds.least_bits));
-    if (bounds.has_most) result = Minimum(result, BoundOf<T>(bounds.most, bounds.most_bits));
-    return result;
-  };
   if (rt::IsInteger(task.dtype)) {
-    RunIntegers(task, clamp);
+    ClampIntegers(task);
   } else {
-    RunFloating(task, clamp);
+    ClampFloats(task);
   }
 }
 
