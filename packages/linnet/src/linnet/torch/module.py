@@ -227,7 +227,7 @@ class LinnetModule(Block):
         """Runs a graph of this model on bound inputs, stores its states, returns flat results."""
         if compile == "reduce-overhead":
             return self._captured(graph)(list(inputs))
-        generation = self._check_tensors(graph)
+        generation = self.check_tensors(graph)
         states = {state.path: self.tensor(state.path) for state in graph.states}
         if compile is False:
             parameters = {p.path: self.tensor(p.path) for p in graph.parameters}
@@ -239,7 +239,7 @@ class LinnetModule(Block):
             fixed = runner.kept()
         return commit(results, written, states, fixed)
 
-    def _check_tensors(self, graph: Graph) -> int:
+    def check_tensors(self, graph: Graph) -> int:
         """ValueError for a tensor that was replaced by one which is not as declared. Returns a
         number that is another one when a tensor of the graph was replaced or moved.
         """

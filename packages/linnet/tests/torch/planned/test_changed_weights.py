@@ -5,13 +5,16 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+from linnet_helpers.decoder import at, decoder, tokens
 from linnet_helpers.runtime import Reference, batch, captured, model_of
 
 from linnet.backends.testing import two_layer_graph
 from linnet.torch import LinnetModule, load
+from linnet.torch.planned import Captured
 
 
 def replace_parameter(model: LinnetModule) -> None:
@@ -70,6 +73,72 @@ def test_a_weight_that_changed_is_seen(
     (again,) = step([batch(7)])
     expected = model.run_entry("forward", [batch(7)], compile=False)
     assert torch.allclose(again, expected, rtol=1e-5, atol=1e-5)
+
+
+def narrow(model: LinnetModule) -> None:
+    model.half()
+
+
+def reshape_data(model: LinnetModule) -> None:
+    weight = model.get_parameter("layers.0.up.weight")
+    weight.data = weight.data.view(8, 16)
+
+
+def cut_off(model: LinnetModule) -> None:
+    weight = model.get_parameter("layers.0.up.weight")
+    weight.data = weight.data[:8]
+
+
+def drop(model: LinnetModule) -> None:
+    model.get_submodule("layers.0.up")._parameters["weight"] = None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (narrow, r"layers\.0\.norm\.weight: expected f32\[8\], got f16\[8\]"),
+        (reshape_data, r"layers\.0\.up\.weight: expected f32\[16, 8\], got f32\[8, 16\]"),
+        (cut_off, r"layers\.0\.up\.weight: expected f32\[16, 8\], got f32\[8, 8\]"),
+        (drop, r"has no tensor at 'layers\.0\.up\.weight'"),
+    ],
+)
+@pytest.mark.parametrize("captures", [False, True])
+@pytest.mark.parametrize("backends", [[], [Reference()]], ids=["source", "reference"])
+def test_a_weight_that_no_longer_fits_is_named(
+    change: Callable[[LinnetModule], None], message: str, captures: bool, backends: list[Any]
+) -> None:
+    model = model_of(two_layer_graph())
+    plan = model.plan_for("forward", [batch(0)], backends=backends, measure=False)
+    context = model.context_for(plan)
+    step: Any = Captured(plan, context) if captures else lambda given: plan.run(given, context)
+    for _ in range(3):
+        step([batch(0)])
+    change(model)
+    for _ in range(2):
+        with pytest.raises((ValueError, KeyError), match=message):
+            step([batch(0)])
+
+
+@pytest.mark.parametrize("captures", [False, True])
+def test_a_state_that_no_longer_fits_is_named_and_no_other_is_written(captures: bool) -> None:
+    model = decoder()
+    inputs = [tokens(0, 1), at(0)]
+    plan = model.plan_for("decode", inputs, backends=[Reference()], measure=False)
+    context = model.context_for(plan)
+    step: Any = Captured(plan, context) if captures else lambda given: plan.run(given, context)
+    for _ in range(3):
+        step(inputs)
+    path = "model.layers.0.self_attn.keys"
+    block = model.get_submodule(path.rpartition(".")[0])
+    whole = model.tensor(path)
+    before = {name: model.tensor(name).clone() for name in model.state_paths()}
+    for wrong in (whole[:, :, :8].contiguous(), whole.bfloat16(), torch.cat((whole, whole), 2)):
+        block._buffers["keys"] = wrong
+        with pytest.raises(ValueError, match=rf"{path}: expected f32\[2, 2, 16, 8\], got "):
+            step([tokens(1, 1), at(1)])
+    block._buffers["keys"] = whole
+    assert all(torch.equal(model.tensor(name), kept) for name, kept in before.items())
+    step([tokens(1, 1), at(1)])
 
 
 def test_a_step_whose_model_came_back_from_another_device_runs_again() -> None:

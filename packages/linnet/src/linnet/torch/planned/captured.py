@@ -90,9 +90,11 @@ class Captured:
 
     def _current(self, inputs: Sequence[Tensor] = ()) -> Step:
         """The step as recorded for the weights and states as they are now."""
-        changed = self.context.prepare()
-        if self._step is None or changed or any(watch.changed() for watch in self._watches):
+        watches = (self.context, *self._watches)
+        if self._step is None or any(watch.changed() for watch in watches):
             self._step = None  # its memory is free before the next one takes its own
+            self.plan.model.check_tensors(self.plan.graph)
+            self.context.prepare()
             if self._graphs is None:
                 self._step = ReplayedStep(self.plan, self.context)
             else:

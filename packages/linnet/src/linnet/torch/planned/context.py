@@ -69,25 +69,26 @@ class PlanContext:
         """
         return self.model.join(paths)
 
-    def prepare(self) -> bool:
+    def changed(self) -> bool:
+        """Whether a weight that an executable reads was replaced or written since `prepare`."""
+        return self._watch.changed()
+
+    def prepare(self) -> None:
         """Prepares each executable whose weights were replaced or written since it was prepared
-        last. Returns whether there was one.
+        last.
         """
-        if not self._watch.changed():
-            return False
-        changed = False
+        if not self.changed():
+            return
         # Preparing may lay weights out anew (`join`), which others have seen elsewhere.
         for _ in range(3):
             stale = [n for n, item in enumerate(self._items) if not self._is_prepared(n, item)]
             if not stale:
                 break
-            changed = True
             for n in stale:
                 item = self._items[n]
                 _prepare(item, self)
                 self._prepared[n] = Snapshot(self._weights(item))
         self._watch.renew()
-        return changed
 
     def _is_prepared(self, position: int, item: RegionItem) -> bool:
         found = self._prepared[position]

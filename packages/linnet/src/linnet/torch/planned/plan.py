@@ -115,6 +115,7 @@ class Plan:
         """
         self.check_context(context)
         tensors = self.bind(inputs, context.device)
+        self.model.check_tensors(self.graph)
         context.prepare()
         results, written = self.engine.run(tensors, context)
         states = {state.path: context.parameters[state.path] for state in self.graph.states}
