@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from linnet_helpers.small_programs import ARRAY, OPTIONAL_CHILD, SCAN, SPLIT
 from torch import Tensor
 
 from linnet.torch import LinnetModule, WeightsError, load
+from linnet.torch.planned import Captured
 
 
 def source(program: str) -> str:
@@ -289,3 +291,49 @@ def test_a_weight_of_a_joined_product_may_be_replaced_after_many_runs() -> None:
     )
     model.get_parameter("q.weight").data = torch.zeros(8, 8)
     assert not model.forward(x)[0].any()
+
+
+CHOICE = """module choice
+enum Mode { Plus, Minus }
+struct Setting { mode: Mode  by: f32 }
+
+pub entry run(x: f32, setting: Setting, modes: (Mode, Mode)) -> f32 {
+    let (first, _second) = modes
+    let y = match setting.mode {
+        Plus => x + setting.by
+        Minus => x - setting.by
+    }
+    return match first {
+        Plus => y
+        Minus => -y
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("way", ["interpreted", "generated", "planned", "captured"])
+def test_a_number_that_is_no_variant_is_named(way: str) -> None:
+    model = load(CHOICE, compile=False if way == "interpreted" else None)
+
+    def given(mode: int, first: int) -> dict[str, Any]:
+        setting = {"mode": torch.tensor(mode), "by": 1.5}
+        return {"x": 4.0, "setting": setting, "modes": (first, torch.tensor(0))}
+
+    run: Any = partial(model.run_entry, "run")
+    if way in ("planned", "captured"):
+        plan = model.plan_for("run", given(0, 0), backends=[], measure=False)
+        context = model.context_for(plan)
+        step = Captured(plan, context) if way == "captured" else partial(plan.run, context=context)
+
+        def run(inputs: Any) -> Tensor:
+            return step(inputs)[0]
+
+    assert [float(run(given(*modes))) for modes in ((0, 0), (1, 0), (1, 1))] == [5.5, 2.5, -2.5]
+    for mode, first, name in (
+        (2, 0, r"setting\.mode"),
+        (-1, 0, r"setting\.mode"),
+        (0, 7, r"modes\.0"),
+    ):
+        message = f"entry run: input {name}: expected the position of a variant, 0 to 1, got"
+        with pytest.raises(IndexError, match=message):
+            run(given(mode, first))

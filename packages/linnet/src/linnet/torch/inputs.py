@@ -133,6 +133,19 @@ def _bind_one(graph: Graph, name: str, number: int, leaf: Any, device: torch.dev
     return leaf.resolve_neg().resolve_conj()
 
 
+def check_variants(graph: Graph, tensors: Sequence[Tensor], variants: Mapping[str, int]) -> None:
+    """IndexError for an enum's input that is the position of no variant. An input on a device is
+    not read back for that.
+    """
+    for item, tensor in zip(graph.inputs, tensors, strict=True):
+        count = variants.get(item.name)
+        if count is not None and tensor.device.type == "cpu" and not 0 <= int(tensor) < count:
+            raise IndexError(
+                f"entry {graph.entry}: input {item.name}: expected the position of a variant, 0 to "
+                f"{count - 1}, got {int(tensor)}"
+            )
+
+
 def same_device(one: torch.device, other: torch.device) -> bool:
     """Whether two devices are one; a device without a number is the first of its kind."""
     numbers: list[int | None] = [one.index, other.index]

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from linnet.graph import Graph
 from linnet.torch.dtypes import FLOATS, dense_problem, describe, describe_tensor, torch_dtype
-from linnet.torch.inputs import bind, describe_input, name_inputs, unflatten
+from linnet.torch.inputs import bind, check_variants, describe_input, name_inputs, unflatten
 from linnet.torch.interpret import interpret
 from linnet.torch.joining import join_parameters
 from linnet.torch.program import Program
@@ -215,11 +215,15 @@ class LinnetModule(Block):
         return unflatten(graph.result, iter(results))
 
     def bind(self, graph: Graph, inputs: Inputs) -> list[Tensor]:
-        """The flat input tensors of a graph. TypeError or ValueError names the input that does not
-        fit, what was expected and what was given.
+        """The flat input tensors of a graph. TypeError, ValueError or IndexError names the input
+        that does not fit, what was expected and what was given.
         """
         named = name_inputs(graph.entry, self._inputs_of(graph.entry), inputs)
-        return bind(graph, named, self.device)
+        tensors = bind(graph, named, self.device)
+        variants = self.program.variants(graph.entry)
+        if variants:
+            check_variants(graph, tensors, variants)
+        return tensors
 
     def run_graph(
         self, graph: Graph, inputs: Sequence[Tensor], compile: Compile = None

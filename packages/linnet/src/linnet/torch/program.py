@@ -28,6 +28,10 @@ class Program(Protocol):
         """The names of an entry's inputs, in order."""
         ...
 
+    def variants(self, entry: str) -> Mapping[str, int]:
+        """How many variants the enum of each flat input of that type has."""
+        ...
+
     def declared(self, bound: frozenset[str] | None) -> tuple[Declared, ...]:
         """Parameters, buffers and states. `bound` are the paths that have a weight: they decide
         which optional children there are; None means none of them.
@@ -72,6 +76,10 @@ class GraphProgram:
         """The names of an entry's inputs, in order; parts of one input count once."""
         names = (item.name.split(".")[0] for item in self._graphs[entry].inputs)
         return tuple(dict.fromkeys(names))
+
+    def variants(self, entry: str) -> Mapping[str, int]:
+        """None: a graph does not tell enums from whole numbers."""
+        return {}
 
     def declared(self, bound: frozenset[str] | None) -> tuple[Declared, ...]:
         """What the graphs read and write."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,7 @@ class SourceProgram:
         self._functions: dict[str, FunctionDef] = {**self._own, **{f.name: f for f in methods}}
         self._methods = {f.name for f in methods}
         self._fixed = dict(fixed_inputs)
+        self._variants: dict[str, dict[str, int]] = {}
         known = {param.name for f in self._functions.values() for param in f.params}
         unknown = [name for name in self._fixed if name not in known]
         if unknown:
@@ -95,6 +96,15 @@ class SourceProgram:
     def inputs_of(self, entry: str) -> tuple[str, ...]:
         """The names of an entry's inputs, in order."""
         return tuple(param.name for param in self._functions[entry].params)
+
+    def variants(self, entry: str) -> Mapping[str, int]:
+        """How many variants the enum of each flat input of that type has."""
+        found = self._variants.get(entry)
+        if found is None:
+            params = self._functions[entry].params
+            pairs = (pair for param in params for pair in _variants(param.name, param.type))
+            found = self._variants[entry] = dict(pairs)
+        return found
 
     def declared(self, bound: frozenset[str] | None) -> tuple[Declared, ...]:
         """Parameters, buffers and states; of optional children only those all of whose required
@@ -176,6 +186,20 @@ def _spec(where: str, type_: Type, given: Description) -> Any:
             for field, one in given.items()
         }
     return given
+
+
+def _variants(name: str, type_: Type) -> Iterator[tuple[str, int]]:
+    """The flat names of the parts of a type that are enums, with their numbers of variants."""
+    if isinstance(type_, OptionalType):
+        yield from _variants(name, type_.inner)
+    elif isinstance(type_, EnumType):
+        yield name, len(type_.definition.variants)
+    elif isinstance(type_, TupleType):
+        for position, part in enumerate(type_.items):
+            yield from _variants(f"{name}.{position}", part)
+    elif isinstance(type_, StructType):
+        for field, part in type_.definition.fields.items():
+            yield from _variants(f"{name}.{field}", part)
 
 
 def _is_leaf(given: Description) -> bool:

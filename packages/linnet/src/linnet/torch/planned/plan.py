@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from torch import Tensor
 from linnet.backends import Options, Target
 from linnet.graph import Graph
 from linnet.torch.dtypes import torch_dtype
-from linnet.torch.inputs import bind, name_inputs
+from linnet.torch.inputs import check_variants
 from linnet.torch.module import Inputs, LinnetModule, commit
 from linnet.torch.planned.context import PlanContext
 from linnet.torch.planned.engine import Engine
@@ -69,21 +70,22 @@ class Plan:
         return tuple(item for item in self.items if isinstance(item, SliceItem))
 
     def bind(self, inputs: Inputs, device: torch.device) -> list[Tensor]:
-        """The flat input tensors. TypeError or ValueError names the input that does not fit what
-        was planned.
+        """The flat input tensors. TypeError, ValueError or IndexError names the input that does
+        not fit what was planned.
         """
         if self._fit(inputs, device):
+            variants = self.model.program.variants(self.graph.entry)
+            if variants:
+                check_variants(self.graph, inputs, variants)
             return list(inputs)
-        names = self.model.program.inputs_of(self.graph.entry)
-        named = name_inputs(self.graph.entry, names, inputs)
         try:
-            return bind(self.graph, named, device)
+            return self.model.bind(self.graph, inputs)
         except ValueError as error:
             raise ValueError(
                 f"{error}; this plan was made for {self.signature()}: plan again for other sizes"
             ) from error
 
-    def _fit(self, inputs: Inputs, device: torch.device) -> bool:
+    def _fit(self, inputs: Inputs, device: torch.device) -> TypeGuard[list[Tensor]]:
         """Whether the inputs are a list of just the tensors that were planned; others need a look
         at each part.
         """
