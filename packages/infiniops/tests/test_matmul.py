@@ -32,7 +32,7 @@ def check(a: Any, b: Any, actual: Any) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     ("rows", "inner", "columns"),
-    [(1, 700, 300), (7, 5, 3), (17, 129, 31), (100, 1, 90), (200, 1100, 33), (130, 513, 300)],
+    [(1, 700, 300), (2, 1025, 41), (4, 33, 257), (7, 5, 3), (17, 129, 31), (100, 1, 90), (200, 1100, 33), (130, 513, 300)],
 )
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True)])
 def test_every_blocking_and_transposition_is_right(
@@ -72,6 +72,22 @@ def test_a_row_does_not_depend_on_its_batch(dtype: Any, name: str, seed: int) ->
             together = function(a[begin : begin + batch], b)
             for row in range(batch):
                 assert torch.equal(together[row], alone[begin + row])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("inner", "columns"), [(1, 1), (7, 5), (513, 100), (1025, 257), (2049, 7)])
+def test_few_rows_across_a_matrix_give_the_bits_of_many(
+    dtype: Any, inner: int, columns: int, seed: int
+) -> None:
+    b = random(inner, columns, dtype=dtype, seed=seed)
+    for a in (
+        random(20, inner, dtype=dtype, seed=seed + 1),
+        random(inner, 20, dtype=dtype, seed=seed + 2).t(),
+    ):
+        many = infini.ops.mm(a, b)
+        for rows in range(1, 6):
+            out = torch.full((rows, columns), float("nan"), dtype=dtype)
+            assert torch.equal(infini.ops.mm(a[:rows], b, out=out), many[:rows])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -6,6 +6,7 @@
 #include "native/cpu/vector/blocks.h"
 #include "native/cpu/vector/elementwise.h"
 #include "native/cpu/vector/pack.h"
+#include "native/cpu/vector/product_across.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
@@ -43,6 +44,8 @@ class Product {
     const bool few = task_.rows <= kFewRows && task_.batch == 1;
     if (few && Weight({}).column_stride == 1) {
       RunFewRows();
+    } else if (few && Weight({}).row_stride == 1 && task_.rows <= kAcrossRows) {
+      RunFewRowsAcross();
     } else {
       RunBlocks();
     }
@@ -119,6 +122,40 @@ class Product {
       }
     }
     Write({}, block, sums, stride);
+  }
+
+  // Few rows, the weight's columns side by side: every thread streams some of them.
+
+  void RunFewRowsAcross() const {
+    using A = AcrossOf<T>;
+    constexpr std::int64_t kWidth = sizeof(typename A::Vector) / sizeof(Sum);
+    const std::int64_t rows = task_.rows;
+    const std::int64_t steps = DivideUp(task_.depth, A::kDepth);
+    auto* left = static_cast<typename A::Left*>(
+        Scratch(ScratchPurpose::kShared,
+                static_cast<std::size_t>(rows * steps) * sizeof(typename A::Left)));
+    const Strided<T> x = X({});
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t step = 0; step < steps; ++step) {
+        left[row * steps + step] = A::LeftAt(x, row, step * A::kDepth, task_.depth);
+      }
+    }
+    // A block's sums, one for every lane, stay in the first-level cache.
+    const std::int64_t size = RoundUp(
+        Least(kStreamColumns / rows, DivideUp(task_.columns, 4 * rt::GetNumThreads())), kWidth);
+    ForEachBlock(
+        DivideUp(task_.columns, size), rows * task_.columns * task_.depth, [&](std::int64_t index) {
+          const OutputBlock block = {0, rows, index * size,
+                                     Least(size, task_.columns - index * size)};
+          auto* sums = static_cast<Sum*>(
+              Scratch(ScratchPurpose::kOwn,
+                      static_cast<std::size_t>(rows * size * (1 + A::kLaneCount)) * sizeof(Sum)));
+          const Strided<T> weight = Weight({});
+          StreamAcross<T>(left, rows,
+                          {weight.At(block.column, 0), weight.row_stride, weight.column_stride},
+                          block.columns, task_.depth, sums + rows * size, sums, size);
+          Write({}, block, sums, size);
+        });
   }
 
   // Many rows: blocks of outputs, chunk by chunk.
