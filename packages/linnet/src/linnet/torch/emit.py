@@ -304,8 +304,7 @@ class _Emitter:
         start = self.graph.literal(where)
         if start is not None:
             return [f"{cache}[:, :, {start}:{int(start) + count}] = {v}", f"{result} = {cache}"]
-        span = f"{positions} + torch.arange({count}, device=device)"
-        return [f"{result} = {cache}.index_copy_(2, {span}, {v})"]
+        return [f"{result} = operations.write_span_({cache}, {positions}, {v})"]
 
     def unit(self, unit: Unit, stage: str) -> list[str]:
         if unit.siblings:

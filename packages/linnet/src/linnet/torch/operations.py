@@ -71,6 +71,15 @@ def write_rows_(cache: Tensor, positions: Tensor, v: Tensor) -> Tensor:
     return cache
 
 
+def write_span_(cache: Tensor, at: Tensor, v: Tensor) -> Tensor:
+    """Writes v [B, H, N, D] to the positions from `at` on of every row of `cache`, in place."""
+    count = v.shape[2]
+    if cache.device.type == "cpu" and not (_unchecked.get() or torch.compiler.is_compiling()):
+        cache.narrow(2, int(at), count).copy_(v)
+        return cache
+    return cache.index_copy_(2, at + torch.arange(count, device=cache.device), v)
+
+
 def rope(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     """Rotates the halves of the last axis of `x` [B, H, S, D] by tables [S, D] or [B, S, D],
     rounding narrow dtypes once.

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import torch
 from rich.console import Console
 from rich.table import Table
 
+from linnet.graph import Graph, Step
 from linnet.torch.dtypes import torch_dtype
 from linnet.torch.planned.items import RegionItem, place
 from linnet.torch.planned.measure import read_bandwidth
@@ -184,14 +184,29 @@ def _region_row(plan: Plan, item: RegionItem) -> RegionRow:
 
 
 def _step_bytes(plan: Plan) -> int:
-    graph = plan.graph
-    numbers = [p.value for p in graph.parameters] + [i.value for i in graph.inputs]
-    total = 0
-    for number in numbers:
-        value = graph.values[number]
-        size = torch.empty((), dtype=torch_dtype(value.dtype)).element_size()
-        total += prod(value.shape) * size
-    return total
+    """Bytes of inputs and weights that a step reads: tied weights once, and of a table that is
+    only read at positions the rows that are read.
+    """
+    graph, model = plan.graph, plan.model
+    total = sum(_bytes(graph, item.value) for item in graph.inputs)
+    whole: dict[tuple[int, int], int] = {}
+    for parameter in graph.parameters:
+        readers = graph.readers.get(parameter.value, ())
+        if readers and all(_reads_rows(step, parameter.value) for step in readers):
+            total += sum(_bytes(graph, step.results[0]) for step in readers)
+        else:
+            tensor = model.tensor(parameter.path)
+            whole[tensor.data_ptr(), tensor.nbytes] = tensor.nbytes
+    return total + sum(whole.values())
+
+
+def _reads_rows(step: Step, number: int) -> bool:
+    return step.kind == "element" and step.operands.count(number) == step.operands[:1].count(number)
+
+
+def _bytes(graph: Graph, number: int) -> int:
+    value = graph.values[number]
+    return prod(value.shape) * torch_dtype(value.dtype).itemsize
 
 
 def _region_table(rows: tuple[RegionRow, ...]) -> Table:
