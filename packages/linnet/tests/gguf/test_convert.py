@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from linnet_helpers.gguf_files import SIZES, SPECIAL, byte_tokens, llama_tensors
 from safetensors.torch import load_file
 
 from linnet import gguf
-from linnet.gguf import GgufError
+from linnet.gguf import GgufError, read_header
+from linnet.gguf.llama import read_llama
+from linnet.gguf.words import text_of, write_tokenizer
 
 
 def paired(rows: Any, heads: int) -> Any:
@@ -265,3 +268,38 @@ def test_progress_counts_the_bytes_of_the_conversion(tmp_path: Path) -> None:
     total = sum(tensor.nbytes for tensor in load_file(found.weights).values())
     assert seen[-1] == ("converting", total, total)
     assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
+
+
+ODD: tuple[Any, ...] = (
+    *(None, 0, -1, 2**63, 1.5, float("nan"), True, "", "x", [], [1], ["a"], ["a", "a"], [[1]]),
+    *([1.5] * 3, ["a b c"], [" "], ["a  b"], ["a b", "q z"], ["\0"]),
+)
+
+
+def test_metadata_of_any_kind_is_taken_or_named(tmp_path: Path) -> None:
+    """Each entry missing, of another kind, or with odd contents."""
+    file = read_header(write_llama(tmp_path / "m.gguf"))
+    added = ("tokenizer.ggml.add_bos_token", "tokenizer.ggml.eot_token_id")
+    refused, messages = set(), []
+    for key in (*file.metadata, *added, "llama.attention.key_length", "llama.vocab_size"):
+        for odd in ODD:
+            metadata = {k: v for k, v in file.metadata.items() if k != key}
+            changed = replace(file, metadata=metadata if odd is None else {**metadata, key: odd})
+            try:
+                rows = read_llama(changed).generics["Vocab"]
+                text_of(changed)
+                write_tokenizer(changed, tmp_path / "tokenizer.json", rows)
+            except GgufError as error:
+                refused.add(key)
+                messages.append(str(error))
+    expected = ("merges", "tokens", "token_type", "bos_token_id", "model", "pre")
+    assert refused >= {f"tokenizer.ggml.{name}" for name in expected}
+    assert "tokenizer.chat_template" in refused
+    assert all(str(file.path) in message for message in messages)
+
+
+def test_more_tokens_than_the_table_has_rows_are_refused(tmp_path: Path) -> None:
+    file = read_header(write_llama(tmp_path / "m.gguf"))
+    rows = read_llama(file).generics["Vocab"]
+    with pytest.raises(GgufError, match=rf"has {rows} tokens, but token_embd\.weight has"):
+        write_tokenizer(file, tmp_path / "tokenizer.json", rows - 1)

@@ -66,7 +66,7 @@ def convert(
         file = read_header(path)
         model = read_llama(file)
         with _folder(folder) as made:
-            write_tokenizer(file, made / "tokenizer.json")
+            write_tokenizer(file, made / "tokenizer.json", model.generics["Vocab"])
             _write_weights(file, model.parts, dtype, made / "model.safetensors", progress)
             _write_checkpoint(made, model, dtype, text_of(file))
     found = _read(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from linnet.gguf.header import GgufError, GgufFile
@@ -30,18 +31,21 @@ def text_of(file: GgufFile) -> Text:
 
     begin, end, turn = token("bos"), token("eos"), token("eot")
     template = data.get("tokenizer.chat_template")
+    if not isinstance(template, (str, NoneType)):
+        raise GgufError(f"{file.path}: tokenizer.chat_template is no text but {template!r:.40}")
     return Text(
-        chat_template=template if isinstance(template, str) else None,
+        chat_template=template,
         begin_token=None if begin is None else tokens[begin],
         end_token=None if end is None else tokens[end],
         end=tuple(dict.fromkeys(n for n in (end, turn) if n is not None)),
     )
 
 
-def write_tokenizer(file: GgufFile, target: Path) -> None:
+def write_tokenizer(file: GgufFile, target: Path, rows: int) -> None:
     """Writes the tokenizer as a `tokenizer.json` of the package `tokenizers`.
 
-    Byte-level BPE (`tokenizer.ggml.model` is `gpt2`) can be written; GgufError for others.
+    Byte-level BPE (`tokenizer.ggml.model` is `gpt2`) can be written; GgufError for others, and for
+    more tokens than the table of tokens has `rows`.
     """
     from tokenizers import AddedToken, Tokenizer, decoders, models, processors
 
@@ -53,13 +57,17 @@ def write_tokenizer(file: GgufFile, target: Path) -> None:
             "can be converted"
         )
     tokens = _tokens(file)
+    if len(tokens) > rows:
+        raise GgufError(
+            f"{file.path}: has {len(tokens)} tokens, but token_embd.weight has {rows} rows"
+        )
     merges = data.get("tokenizer.ggml.merges")
     pairs = []
     for merge in merges if isinstance(merges, list) else ():
         first, space, second = merge.partition(" ") if isinstance(merge, str) else ("", "", "")
         if space:
             pairs.append((first, second))
-    if not merges or len(pairs) != len(merges):
+    if not isinstance(merges, list) or not pairs or len(pairs) != len(merges):
         raise GgufError(f"{file.path}: tokenizer.ggml.merges is no list of pairs of tokens")
     vocabulary = {token: number for number, token in enumerate(tokens)}
     if len(vocabulary) != len(tokens):
@@ -72,6 +80,8 @@ def write_tokenizer(file: GgufFile, target: Path) -> None:
     tokenizer.pre_tokenizer = _cutter(file)
     tokenizer.decoder = decoders.ByteLevel()
     types = data.get("tokenizer.ggml.token_type", [])
+    if not isinstance(types, list):
+        raise GgufError(f"{file.path}: tokenizer.ggml.token_type is no list of numbers")
     special = [
         AddedToken(tokens[n], special=t == CONTROL, normalized=False)
         for n, t in enumerate(types[: len(tokens)])
