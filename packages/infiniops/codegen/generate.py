@@ -83,6 +83,7 @@ def plan(options: Options) -> tuple[Build, Selection]:
             implementations=kept,
             selection_inputs=selection.inputs,
             selection=selection.structured(options.root),
+            accuracy=json.loads((source / "base" / "accuracy.json").read_text(encoding="utf-8")),
         ),
         selection,
     )
@@ -120,6 +121,7 @@ def _inputs(root: Path) -> list[str]:
     watched = [
         *(root / "codegen").glob("*.py"),
         *(root / "src" / "base").glob("*.yaml"),
+        root / "src" / "base" / "accuracy.json",
         *(root / "src" / "native").glob("*/ops/*/*.h"),
         *(root / "src" / "native").glob("*/shared/*.h"),
         *(root / "src" / "linked").glob("*/*/ops/*/*.h"),

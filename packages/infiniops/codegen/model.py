@@ -26,6 +26,8 @@ class Build:
     """The files that the selection was read from, or leads to."""
     selection: Mapping[str, object] = field(default_factory=dict)
     """What was selected, in the form of an `ops.json`."""
+    accuracy: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    """Operator -> dtype -> what `benchmarks/accuracy.py` measured."""
 
     @property
     def shared_kernels(self) -> tuple[SharedKernel, ...]:

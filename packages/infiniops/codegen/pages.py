@@ -45,10 +45,21 @@ def operator_page(operator: Operator, build: Build) -> str:
         f"Agrees with `{operator.agrees_with}`. Accumulates in {operator.accumulate}. Rounds "
         f"{operator.rounds}.",
         "",
-        "| dtype | tolerance against float64 |",
-        "|---|---|",
+        "| dtype | tolerance against float64 | largest error | mean error | of the tolerance |",
+        "|---|---|---|---|---|",
     ]
-    lines += [f"| {dtype} | {tolerance_text(bound)} |" for dtype, bound in operator.tolerance]
+    measured = build.accuracy.get(operator.name, {})
+    for dtype, bound in operator.tolerance:
+        figures = measured.get(dtype, {})
+        errors = [
+            f"{figures[name]:.2g}" if figures else "" for name in ("largest", "mean", "share")
+        ]
+        lines.append(f"| {dtype} | {tolerance_text(bound)} | {' | '.join(errors)} |")
+    lines += [
+        "",
+        "Errors are those of elements of the CPU's results on the inputs of the operator's tests, "
+        "which are about 1; see [accuracy](index.md#accuracy).",
+    ]
     lines += ["", "| device | slot | implementation | back end |", "|---|---|---|---|"]
     for device in build.devices:
         for item in build.implementations_of(operator, device):
@@ -83,6 +94,16 @@ def support_matrix(build: Build) -> str:
             f"| [{operator.name}]({operator.name}.md) | {operator.group} | "
             f"{' | '.join(cells)} | {dtypes} |"
         )
+    lines += [
+        "",
+        "## Accuracy",
+        "",
+        "Results are compared with an oracle in float64. An operator's page states what may be "
+        "missed, its tolerance, and what `benchmarks/accuracy.py` measured on the CPU: the "
+        "largest and the mean error of an element, and the largest share of the tolerance that an "
+        "element took, 0 where each was the nearest number of its dtype. Integers are exact. For "
+        "float64 the oracle rounds as well.",
+    ]
     return "\n".join(lines) + "\n"
 
 

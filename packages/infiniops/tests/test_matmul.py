@@ -32,7 +32,16 @@ def check(a: Any, b: Any, actual: Any) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     ("rows", "inner", "columns"),
-    [(1, 700, 300), (2, 1025, 41), (4, 33, 257), (7, 5, 3), (17, 129, 31), (100, 1, 90), (200, 1100, 33), (130, 513, 300)],
+    [
+        (1, 700, 300),
+        (2, 1025, 41),
+        (4, 33, 257),
+        (7, 5, 3),
+        (17, 129, 31),
+        (100, 1, 90),
+        (200, 1100, 33),
+        (130, 513, 300),
+    ],
 )
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True)])
 def test_every_blocking_and_transposition_is_right(

@@ -58,8 +58,6 @@ class Case:
             self.wide = ((numbers.to(torch.float64) - less) * factor).reshape(columns, inner)
             # What is added up is the number and the zero, each on its own.
             self.terms = ((numbers + less.abs()) * factor.abs()).reshape(columns, inner)
-        # More than 16 rows of bfloat16 may multiply 4-bit weights that were rounded to it.
-        self.rounds_weight = name == "linear_int4" and dtype == torch.bfloat16 and rows > 16
 
     def __call__(self, x: Any = None, **others: Any) -> Any:
         x = self.x if x is None else x
@@ -70,14 +68,14 @@ class Case:
         bias = None if self.bias is None else self.bias.to(torch.float64)
         return torch.nn.functional.linear(self.x.to(torch.float64), self.wide, bias)
 
-    def check(self, actual: Any) -> None:
+    def check(self, actual: Any, *, rounds_weight: bool = False) -> None:
         info = torch.finfo(self.x.dtype)
         bias = torch.zeros(()) if self.bias is None else self.bias.to(torch.float64).abs()
         bound = self.x.to(torch.float64).abs() @ self.terms.t() + bias
         inner = self.x.shape[-1]
         expected = self.expected
         allowed = bound * 2**-24 * (inner + 6) + expected.abs() * info.eps / 2
-        if self.rounds_weight:
+        if rounds_weight:
             allowed += self.x.to(torch.float64).abs() @ self.wide.abs().t() * info.eps / 2
         assert actual.dtype == self.x.dtype
         assert ((actual.to(torch.float64) - expected).abs() <= allowed + info.tiny).all()
@@ -103,6 +101,9 @@ def test_results_agree_with_float64(
     case = Case(name, rows, inner, columns, dtype, seed, bias=rows % 2 == 1)
     case.check(case(out=torch.full((rows, columns), float("nan"), dtype=dtype)))
     case.check_rounded(case(implementation="dynamic_int8"))
+    if name == "linear_int4":
+        rounds = dtype == torch.bfloat16 and rows > 16
+        case.check(case(implementation="bfloat16_weight"), rounds_weight=rounds)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 20])

@@ -7,7 +7,7 @@ namespace infini::ops::cpu {
 namespace {
 
 QuantizedTask MakeTask(const char* op, const TensorView& x, const TensorView& weight,
-                       const std::optional<TensorView>& bias, bool rounds_x,
+                       const std::optional<TensorView>& bias, QuantizedTask::Rounding rounding,
                        const TensorView& out) {
   QuantizedTask task;
   task.x = MakeRows(op, x);
@@ -22,7 +22,7 @@ QuantizedTask MakeTask(const char* op, const TensorView& x, const TensorView& we
     task.bias_stride = bias->stride(0);
   }
   task.dtype = out.dtype();
-  task.rounds_x = rounds_x;
+  task.rounding = rounding;
   return task;
 }
 
@@ -35,9 +35,10 @@ GroupNumbers NumbersOf(const TensorView& view) {
 
 void LaunchInt8(const char* op, const Context& context, const TensorView& x,
                 const TensorView& weight, const TensorView& scale,
-                const std::optional<TensorView>& bias, bool rounds_x, const TensorView& out) {
+                const std::optional<TensorView>& bias, QuantizedTask::Rounding rounding,
+                const TensorView& out) {
   if (out.numel() == 0) return;
-  QuantizedTask task = MakeTask(op, x, weight, bias, rounds_x, out);
+  QuantizedTask task = MakeTask(op, x, weight, bias, rounding, out);
   task.weight_group_stride = 0;
   task.group = 0;
   task.scale = NumbersOf(scale);
@@ -49,7 +50,7 @@ void LaunchInt8(const char* op, const Context& context, const TensorView& x,
 void LaunchInt4(const char* op, const Context& context, const TensorView& x,
                 const TensorView& weight, const TensorView& scale,
                 const std::optional<TensorView>& zero, const std::optional<TensorView>& bias,
-                bool rounds_x, const TensorView& out) {
+                QuantizedTask::Rounding rounding, const TensorView& out) {
   const std::int64_t groups = weight.size(1);
   const std::int64_t bytes = weight.size(2);
   if (x.size(-1) != groups * bytes * 2) {
@@ -59,7 +60,7 @@ void LaunchInt4(const char* op, const Context& context, const TensorView& x,
                     std::to_string(x.size(-1)) + " numbers, as the last dimension of `input` has");
   }
   if (out.numel() == 0) return;
-  QuantizedTask task = MakeTask(op, x, weight, bias, rounds_x, out);
+  QuantizedTask task = MakeTask(op, x, weight, bias, rounding, out);
   task.weight_group_stride = groups == 1 ? bytes : weight.stride(1);
   task.group = bytes == 0 ? 2 : bytes * 2;  // of no numbers any length will do
   task.scale = NumbersOf(scale);

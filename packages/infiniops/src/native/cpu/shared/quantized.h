@@ -19,6 +19,10 @@ struct GroupNumbers {
 /// out = x * transpose(weight) + bias, where the weight is int8 with a scale for each row, or uint8
 /// pairs of 4-bit numbers with a scale and a zero for each group.
 struct QuantizedTask {
+  /// What is rounded before it is multiplied: nothing; each row of x, to 8 bits; 4-bit weights once
+  /// scaled, to bfloat16, where x has it and there are many rows.
+  enum class Rounding { kNone, kX, kWeight };
+
   Rows x;
   Rows out;
   const char* weight;
@@ -31,7 +35,7 @@ struct QuantizedTask {
   const char* bias;  // null: none
   std::int64_t bias_stride;
   rt::DataType dtype;  // of x, bias and out
-  bool rounds_x;       // to 8 bits, row by row
+  Rounding rounding;
 };
 INFINI_OPS_CPU_MATRIX_KERNEL(QuantizedTask);
 
@@ -47,7 +51,7 @@ namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
 template <typename T>
 void RunQuantized(const QuantizedTask& task) {
-  if (task.rounds_x) {
+  if (task.rounding == QuantizedTask::Rounding::kX) {
     RoundedProduct<T>(task).Run();
   } else {
     QuantizedProduct<T>(task).Run();
@@ -74,10 +78,11 @@ void Run(const QuantizedTask& task) {
 namespace infini::ops::cpu {
 
 /// Queues `x` times the transpose of `weight`, int8 of shape [Out, In], each row times its `scale`,
-/// plus `bias`. With `rounds_x`, the rows of `x` are rounded to 8 bits first.
+/// plus `bias`.
 void LaunchInt8(const char* op, const Context& context, const TensorView& x,
                 const TensorView& weight, const TensorView& scale,
-                const std::optional<TensorView>& bias, bool rounds_x, const TensorView& out);
+                const std::optional<TensorView>& bias, QuantizedTask::Rounding rounding,
+                const TensorView& out);
 
 /// The same for 4-bit numbers of shape [Out, groups, bytes], each less the `zero` of its group (8
 /// without one) and times its `scale`. Throws `Error` (invalid argument) when they are not as many
@@ -85,7 +90,7 @@ void LaunchInt8(const char* op, const Context& context, const TensorView& x,
 void LaunchInt4(const char* op, const Context& context, const TensorView& x,
                 const TensorView& weight, const TensorView& scale,
                 const std::optional<TensorView>& zero, const std::optional<TensorView>& bias,
-                bool rounds_x, const TensorView& out);
+                QuantizedTask::Rounding rounding, const TensorView& out);
 
 }  // namespace infini::ops::cpu
 

@@ -131,17 +131,24 @@ class QuantizedProduct : QuantizedBase<T> {
 #endif
       RunFewRowsOfInt4<Steps>();
     } else {
-      ForEachOutputBlock(1, rows(), columns(), depth(),
-                         [&](std::int64_t, const OutputBlock& block) { RunBlock(block); });
+      ForEachOutputBlock(
+          1, rows(), columns(), depth(), [&](std::int64_t, const OutputBlock& block) {
+            // Whole numbers are exact in bf16.
+            if (task_.group == 0 || (task_.rounding == QuantizedTask::Rounding::kWeight && !few)) {
+              RunBlock<Narrow>(block);
+            } else {
+              RunBlock<float>(block);
+            }
+          });
     }
   }
 
  private:
-  /// What many rows are multiplied in.
+  /// What many rows are multiplied in where that loses nothing, or may.
 #if defined(__AVX512BF16__)
-  using Wide = std::conditional_t<std::is_same_v<T, BFloat16>, BFloat16, float>;
+  using Narrow = std::conditional_t<std::is_same_v<T, BFloat16>, BFloat16, float>;
 #else
-  using Wide = float;
+  using Narrow = float;
 #endif
 
   /// Packs a chunk of rows as tiles read them.
@@ -237,6 +244,7 @@ class QuantizedProduct : QuantizedBase<T> {
 #endif
 
   /// Widens `count` numbers as `(number - zero) * scale`. Reads and writes whole vectors.
+  template <typename Wide>
   static void WidenNumbers(const std::int8_t* numbers, std::int64_t count, float zero, float scale,
                            Wide* to) {
     for (std::int64_t i = 0; i < count; i += kLanes) {
@@ -245,6 +253,7 @@ class QuantizedProduct : QuantizedBase<T> {
   }
 
   /// Widens a chunk of the rows of the weight. Without groups, the scale is left for later.
+  template <typename Wide>
   void WidenWeight(const OutputBlock& block, std::int64_t k, std::int64_t length, Wide* to,
                    std::int64_t stride) const {
     // Vectors at the end of a group reach past it.
@@ -271,6 +280,7 @@ class QuantizedProduct : QuantizedBase<T> {
     }
   }
 
+  template <typename Wide>
   void WidenGroups(const char* row, std::int64_t column, std::int64_t k, std::int64_t length,
                    std::int8_t* numbers, Wide* to) const {
     for (std::int64_t i = 0; i < length;) {
@@ -285,6 +295,7 @@ class QuantizedProduct : QuantizedBase<T> {
     }
   }
 
+  template <typename Wide>
   void RunBlock(const OutputBlock& block) const {
     constexpr std::int64_t kStride = kChunk<Wide> + 2 * kLanes;  // rows lie in different sets
     const std::int64_t sums_stride = RoundUp(block.columns, kMaxTileColumns);

@@ -14,7 +14,8 @@ struct Operator<LinearInt4, Device::Type::kCpu, 1> {
   static void Call(const Context& context, const TensorView& input, const TensorView& weight,
                    const TensorView& scale, const std::optional<TensorView>& zero,
                    const std::optional<TensorView>& bias, const TensorView& out) {
-    cpu::LaunchInt4(LinearInt4::kOperator, context, input, weight, scale, zero, bias, true, out);
+    cpu::LaunchInt4(LinearInt4::kOperator, context, input, weight, scale, zero, bias,
+                    cpu::QuantizedTask::Rounding::kX, out);
   }
 };
 

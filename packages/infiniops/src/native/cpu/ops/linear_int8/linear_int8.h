@@ -14,7 +14,8 @@ struct Operator<LinearInt8, Device::Type::kCpu, 0> {
   static void Call(const Context& context, const TensorView& input, const TensorView& weight,
                    const TensorView& scale, const std::optional<TensorView>& bias,
                    const TensorView& out) {
-    cpu::LaunchInt8(LinearInt8::kOperator, context, input, weight, scale, bias, false, out);
+    cpu::LaunchInt8(LinearInt8::kOperator, context, input, weight, scale, bias,
+                    cpu::QuantizedTask::Rounding::kNone, out);
   }
 };
 
