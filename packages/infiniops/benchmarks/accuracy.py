@@ -26,7 +26,14 @@ from inputs import (  # type: ignore[import-not-found]  # on the path since the 
     dtypes_of_inputs,
     random_inputs,
 )
-from sweep import Sweep, cases, distance, expected_of, fits, load_sweeps  # likewise
+from sweep import (  # type: ignore[import-not-found]  # likewise
+    Sweep,
+    cases,
+    distance,
+    expected_of,
+    fits,
+    load_sweeps,
+)
 
 import infini.ops  # likewise
 
