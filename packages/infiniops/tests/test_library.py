@@ -1,7 +1,9 @@
 import importlib
 import importlib.util
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import files, version
@@ -185,12 +187,53 @@ def test_libraries_name_no_folder_of_their_build() -> None:
             assert b"/packages/infiniops/src" not in content, library
 
 
+# A machine whose loader knows an older libinfinirt: a cache that lists the folder of the decoy lies over the real one,
+# for this process and its children alone.
+DECOY = """
+set -e
+mount --bind "$1/cache" /etc/ld.so.cache
+"$2" -c "import ctypes; ctypes.CDLL('libinfinirt.so').this_is_the_decoy"
+"$2" -c "
+import infini.ops
+print(*{line.split()[-1] for line in open('/proc/self/maps') if 'libinfinirt' in line})"
+"""
+
+
+def test_an_older_runtime_in_the_loader_s_folders_is_not_taken(tmp_path: Path) -> None:
+    """The run path comes first, so what a machine has under that name is of no interest."""
+    ldconfig = shutil.which("ldconfig", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    probe = ["unshare", "-rm", "true"]
+    if ldconfig is None or shutil.which("unshare") is None or subprocess.run(probe).returncode:
+        pytest.skip("needs ldconfig and the right to make a mount namespace")
+    source = tmp_path / "decoy.c"
+    source.write_text("int this_is_the_decoy;\n")
+    decoy = tmp_path / "lib" / "libinfinirt.so"
+    decoy.parent.mkdir()
+    flags = ["-shared", "-fPIC", "-Wl,-soname,libinfinirt.so"]
+    subprocess.run(["cc", *flags, source, "-o", decoy], check=True)
+    settings = tmp_path / "settings"
+    settings.write_text(f"include /etc/ld.so.conf\n{decoy.parent}\n")
+    subprocess.run([ldconfig, "-X", "-f", settings, "-C", tmp_path / "cache"], check=True)
+    environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    result = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", DECOY, "sh", tmp_path, sys.executable],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    (taken,) = result.stdout.split()
+    assert Path(taken) != decoy
+    assert Path(taken).name == "libinfinirt.so"
+
+
 CONTENTS = re.compile(
     r"infini/(ops|linnet)/(\w+\.py|py\.typed)"
     r"|infini/ops/(__init__\.pyi|_native\.[\w.-]+\.so|_infinirt/libinfinirt\.so)"
     r"|infini/ops/_prefix/("
     r"include/infini/ops\.h|include/infini/ops/(base/)?\w+\.h"
-    r"|lib/libinfiniops\.so|lib/cmake/InfiniOps/[\w-]+\.cmake|lib/pkgconfig/infiniops\.pc"
+    r"|lib/libinfiniops(_linked)?\.so|lib/cmake/InfiniOps/[\w-]+\.cmake|lib/pkgconfig/infiniops\.pc"
     r"|share/infiniops/[\w./-]+)"
     r"|infiniops-[\w.]+\.dist-info/[\w./-]+"
 )

@@ -102,6 +102,20 @@ def test_folders_of_pythonpath_are_searched(workspace: Workspace) -> None:
     assert result.stdout.strip() == str(workspace.site)
 
 
+def test_the_user_s_folder_is_searched_where_the_interpreter_has_one(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A virtual environment hides that folder, so the interpreter below it is asked."""
+    python = Path(getattr(sys, "_base_executable", sys.executable))
+    monkeypatch.setenv("PYTHONUSERBASE", str(workspace.root / "user"))
+    monkeypatch.delenv("PYTHONNOUSERSITE", raising=False)
+    question = "import site; print(site.getusersitepackages())"
+    folder = subprocess.run([python, "-c", question], capture_output=True, text=True, check=True)
+    site = Path(folder.stdout.strip())
+    workspace.install(files=["acme/_C.so"], site=site)
+    assert find_distribution("acme", Environment.of(python)).root == site
+
+
 def test_the_first_on_the_search_path_is_taken(workspace: Workspace) -> None:
     user = workspace.root / "user"
     workspace.install(version="1.0", files=["a.so"])

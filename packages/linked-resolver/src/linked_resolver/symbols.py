@@ -14,7 +14,16 @@ from .contracts import Implementation, SymbolContract
 from .diagnostics import ContractError, Problem, at
 from .document import Text
 from .elf import ElfSymbol, read_symbols
-from .tools import Table, Tools, demangle, read_with_nm, read_with_readelf
+from .tools import (
+    Table,
+    Tools,
+    demangle,
+    line_about,
+    read_with_nm,
+    read_with_readelf,
+    rows_of_nm,
+    rows_of_readelf,
+)
 
 _SHOWN = 5
 _GREATEST_SEARCH = 5_000
@@ -33,10 +42,10 @@ class LibrarySymbols:
     nm: Table
     readelf: Table
 
-    @property
+    @cached_property
     def exported(self) -> frozenset[str]:
         """What both tools show as defined and exported."""
-        return frozenset(self.nm.exported.keys() & self.readelf.exported.keys())
+        return self.nm.exported & self.readelf.exported
 
     @cached_property
     def explained(self) -> list[tuple[str, ElfSymbol]]:
@@ -101,8 +110,7 @@ def _prove(
             "tool-disagreement",
             f"nm and readelf disagree about `{name}`",
             expected="both show it as defined and exported",
-            got=f"{library.tools.nm.name}: {_line(library.nm, name)}\n"
-            f"{library.tools.readelf.name}: {_line(library.readelf, name)}",
+            got=_shown(library, name),
             notes=(f"the library is {library.path}",),
             help="use tools of one make: all of GNU binutils, or all of LLVM",
         )
@@ -132,8 +140,12 @@ def _prove(
     )
 
 
-def _line(table: Table, name: str) -> str:
-    return table.exported.get(name) or table.rejected.get(name) or "nothing"
+def _shown(library: LibrarySymbols, name: str) -> str:
+    """What each tool prints about a name; they are asked again."""
+    tools = library.tools
+    by_nm = line_about(rows_of_nm(tools, library.path), name)
+    by_readelf = line_about(rows_of_readelf(tools, library.path), name)
+    return f"{tools.nm.name}: {by_nm}\n{tools.readelf.name}: {by_readelf}"
 
 
 def nearest(name: str, exported: Iterable[str]) -> list[str]:

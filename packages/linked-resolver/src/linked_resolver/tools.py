@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 
 from . import process
 from .diagnostics import ContractError, Problem
@@ -44,11 +46,23 @@ class Tools:
 
 @dataclass(frozen=True)
 class Table:
-    """What one tool says: demangled name -> the line that says it."""
+    """What one tool says, by demangled names.
 
-    exported: Mapping[str, str]
-    rejected: Mapping[str, str]
+    Names alone: with the lines that say it, the tables of a large library would take twice the
+    memory, and a line is of use only where the tools disagree.
+    """
+
+    exported: frozenset[str]
+    rejected: frozenset[str]
     """Names that are in the table and do not count."""
+
+
+class Row(NamedTuple):
+    """One line of a symbol table: the demangled name, and whether it counts as exported."""
+
+    name: str
+    counts: bool
+    line: str
 
 
 def find_tools(
@@ -83,19 +97,19 @@ def read_with_nm(tools: Tools, library: Path) -> Table:
     Raises:
         ContractError: nm failed or printed what cannot be read.
     """
-    output = _run(tools, [tools.nm, "-D", "-C", library])
-    exported: dict[str, str] = {}
-    rejected: dict[str, str] = {}
-    for line in output.splitlines():
+    return _table(rows_of_nm(tools, library))
+
+
+def rows_of_nm(tools: Tools, library: Path) -> Iterator[Row]:
+    """The lines of `read_with_nm`, which tells the errors."""
+    for line in _lines(_run(tools, [tools.nm, "-D", "-C", library])):
         if not line.strip():
             continue
         match = _NM.fullmatch(line)
         if match is None:
             raise _unreadable(tools.nm, library, line)
         name, counts = _split_version(match["name"])
-        counts = counts and match["kind"] in _NM_DEFINED
-        (exported if counts else rejected)[name] = line.strip()
-    return Table(exported, rejected)
+        yield Row(name, counts and match["kind"] in _NM_DEFINED, line.strip())
 
 
 def read_with_readelf(tools: Tools, library: Path) -> Table:
@@ -104,9 +118,26 @@ def read_with_readelf(tools: Tools, library: Path) -> Table:
     Raises:
         ContractError: readelf or c++filt failed or printed what cannot be read.
     """
+    raw = [(row.name, row.counts) for row in _raw_rows(tools, library)]
+    names = demangle(tools, [name for name, _ in raw])
+    return _table(Row(name, counts, "") for name, (_, counts) in zip(names, raw, strict=True))
+
+
+def rows_of_readelf(tools: Tools, library: Path) -> Iterator[Row]:
+    """The lines of `read_with_readelf`, which tells the errors."""
+    rows = list(_raw_rows(tools, library))
+    names = demangle(tools, [row.name for row in rows])
+    for name, row in zip(names, rows, strict=True):
+        yield Row(name, row.counts, row.line)
+
+
+def _raw_rows(tools: Tools, library: Path) -> Iterator[Row]:
+    """What readelf prints, with names that are still mangled."""
     output = _run(tools, [tools.readelf, "--dyn-syms", "-W", library])
-    rows: list[tuple[str, bool, str]] = []
-    for line in output.splitlines():
+    if b"Symbol table" not in output and output.strip():
+        first = next(line for line in _lines(output) if line.strip())
+        raise _unreadable(tools.readelf, library, first)
+    for line in _lines(output):
         match = _READELF.fullmatch(line.rstrip())
         if match is None:
             if re.match(r"\s*\d+:", line) and len(line.split()) > 7:
@@ -119,15 +150,21 @@ def read_with_readelf(tools: Tools, library: Path) -> Table:
             and match["binding"] in ("GLOBAL", "WEAK")
             and match["visibility"] in ("DEFAULT", "PROTECTED")
         )
-        rows.append((raw, counts, line.strip()))
-    if "Symbol table" not in output and output.strip():
-        raise _unreadable(tools.readelf, library, output.strip().splitlines()[0])
-    names = demangle(tools, [raw for raw, _, _ in rows])
-    exported: dict[str, str] = {}
-    rejected: dict[str, str] = {}
-    for name, (_, counts, line) in zip(names, rows, strict=True):
-        (exported if counts else rejected)[name] = line
-    return Table(exported, rejected)
+        yield Row(raw, counts, line.strip())
+
+
+def _table(rows: Iterable[Row]) -> Table:
+    exported: set[str] = set()
+    rejected: set[str] = set()
+    for row in rows:
+        (exported if row.counts else rejected).add(row.name)
+    return Table(frozenset(exported), frozenset(rejected))
+
+
+def line_about(rows: Iterable[Row], name: str) -> str:
+    """The last line about a name, one that counts if there is one; "nothing" without any."""
+    found = {row.counts: row.line for row in rows if row.name == name}
+    return found.get(True) or found.get(False) or "nothing"
 
 
 def demangle(tools: Tools, names: Sequence[str]) -> list[str]:
@@ -144,7 +181,7 @@ def demangle(tools: Tools, names: Sequence[str]) -> list[str]:
         output = _run(tools, [tools.cxxfilt, "-i"], text)
     except ContractError:
         output = _run(tools, [tools.cxxfilt], text)  # LLVM's has no such option
-    lines = output.split("\n")[:-1]
+    lines = list(_lines(output))
     if len(lines) != len(names):
         raise ContractError(
             _failure(
@@ -169,7 +206,14 @@ def _split_version(name: str) -> tuple[str, bool]:
     return name[: match.start()], match["sign"] == "@@"
 
 
-def _run(tools: Tools, command: list[str | Path], stdin: str = "") -> str:
+def _lines(output: bytes) -> Iterator[str]:
+    """The lines of an output, one at a time: whole, a large one would be in memory three times."""
+    for line in BytesIO(output):
+        text = line.removesuffix(b"\n").decode("utf-8", "backslashreplace")
+        yield text.replace("\r", "\\r")
+
+
+def _run(tools: Tools, command: list[str | Path], stdin: str = "") -> bytes:
     # Messages and headings in English, so that they can be read.
     variables = {**os.environ, "LC_ALL": "C"}
     program = Path(command[0])
@@ -193,7 +237,7 @@ def _run(tools: Tools, command: list[str | Path], stdin: str = "") -> str:
                 f"{program.name} {finished.how()}{library}" + (f"\n{said}" if said else ""),
             )
         )
-    return finished.stdout.decode("utf-8", "backslashreplace").replace("\r", "\\r")
+    return finished.stdout
 
 
 def _unreadable(program: Path, library: Path, line: str) -> ContractError:
