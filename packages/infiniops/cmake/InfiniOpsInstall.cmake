@@ -3,12 +3,11 @@
 function(infini_ops_install)
   if(SKBUILD)
     # From infini/ops/_prefix/lib: the wheel infinirt, then the copy that this wheel carries for machines without that.
-    set_target_properties(infiniops PROPERTIES
-      INSTALL_RPATH "$ORIGIN/../../../../infinirt/prefix/lib:$ORIGIN/../../_infinirt")
+    set(run_path "$ORIGIN/../../../../infinirt/prefix/lib:$ORIGIN/../../_infinirt")
   else()
-    set_target_properties(infiniops PROPERTIES INSTALL_RPATH "$ORIGIN")
+    set(run_path "$ORIGIN")
   endif()
-  infini_ops_record_linked(infiniops)
+  set_target_properties(infiniops PROPERTIES INSTALL_RPATH "${run_path}")
   set(library_dir ${CMAKE_INSTALL_LIBDIR})
   set(include_dir ${CMAKE_INSTALL_INCLUDEDIR})
   set(package_dir ${library_dir}/cmake/InfiniOps)
@@ -18,6 +17,7 @@ function(infini_ops_install)
     LIBRARY DESTINATION ${library_dir}
     INCLUDES DESTINATION ${include_dir})
   if(GENERATE_OPERATOR_CALL_INSTANTIATIONS)
+    infini_ops_install_linked(${library_dir} "${run_path}")
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${INFINI_OPS_GENERATED_DIR}/include/ DESTINATION ${include_dir})
   else()
     # Without C++ entries nothing declares them: a call does not compile.

@@ -56,25 +56,30 @@ set(CMAKE_LINK_LIBRARY_USING_infini_ops_retain
   "LINKER:--push-state,--no-as-needed" "<LINK_ITEM>" "LINKER:--pop-state")
 set(CMAKE_LINK_LIBRARY_USING_infini_ops_retain_SUPPORTED TRUE)
 
-# Compiles the adapters; their objects and libraries become part of the interface library `parts`.
-function(infini_ops_add_linked parts)
+# Compiles the adapters into libinfiniops_linked, which alone needs the providers: importing infini.ops would else load
+# them, and PyTorch with them. It lies beside the library that holds the operators, which loads it by that place.
+function(infini_ops_add_linked)
   if(NOT INFINI_LINKED_SOURCES)
     return()
   endif()
-  add_library(infiniops_linked OBJECT ${INFINI_LINKED_SOURCES})
+  add_library(infiniops_linked SHARED ${INFINI_LINKED_SOURCES} ${INFINI_OPS_GENERATED_DIR}/linked_table.cc)
   infini_ops_set_compile_rules(infiniops_linked)
   target_compile_features(infiniops_linked PRIVATE cxx_std_20)
   target_include_directories(infiniops_linked PRIVATE include ${INFINI_OPS_GENERATED_DIR}/include src)
   target_link_libraries(infiniops_linked PRIVATE InfiniRT::infinirt)
   target_include_directories(infiniops_linked SYSTEM PRIVATE ${INFINI_LINKED_INCLUDE_DIRECTORIES})
-  target_sources(${parts} INTERFACE $<TARGET_OBJECTS:infiniops_linked>)
+  if(NOT INFINI_OPS_SANITIZE)
+    target_link_options(infiniops_linked PRIVATE -Wl,--no-undefined)
+  endif()
+  set(folders ${INFINI_LINKED_RPATH})
   if(INFINI_LINKED_TORCH_DIR)
     target_include_directories(infiniops_linked SYSTEM PRIVATE ${INFINI_LINKED_TORCH_DIR}/include
       ${INFINI_LINKED_TORCH_DIR}/include/torch/csrc/api/include)
     target_compile_definitions(infiniops_linked PRIVATE _GLIBCXX_USE_CXX11_ABI=${INFINI_LINKED_TORCH_ABI})
-    target_link_directories(${parts} INTERFACE ${INFINI_LINKED_TORCH_DIR}/lib)
+    list(APPEND folders ${INFINI_LINKED_TORCH_DIR}/lib)
+    target_link_directories(infiniops_linked PRIVATE ${INFINI_LINKED_TORCH_DIR}/lib)
     # Providers need libtorch and have no run path to it: a library that ours names is there for them too.
-    target_link_libraries(${parts} INTERFACE -l:libtorch_cpu.so -l:libc10.so
+    target_link_libraries(infiniops_linked PRIVATE -l:libtorch_cpu.so -l:libc10.so
       "$<LINK_LIBRARY:infini_ops_retain,-l:libtorch.so>")
   endif()
   foreach(library IN LISTS INFINI_LINKED_LIBRARIES)
@@ -83,26 +88,26 @@ function(infini_ops_add_linked parts)
       # By its path it would be recorded with its folder, since it has no name of its own.
       cmake_path(GET library PARENT_PATH folder)
       cmake_path(GET library FILENAME file)
-      target_link_directories(${parts} INTERFACE ${folder})
+      target_link_directories(infiniops_linked PRIVATE ${folder})
       set(item -l:${file})
     endif()
     if(library IN_LIST INFINI_LINKED_RETAINED_LIBRARIES)
       set(item "$<LINK_LIBRARY:infini_ops_retain,${item}>")
     endif()
-    target_link_libraries(${parts} INTERFACE ${item})
+    target_link_libraries(infiniops_linked PRIVATE ${item})
   endforeach()
+  # Where it finds its providers; and it is linked again when one of them changes.
+  set_target_properties(infiniops_linked PROPERTIES
+    BUILD_RPATH "${folders}" LINK_DEPENDS "${INFINI_LINKED_LIBRARIES}")
 endfunction()
 
-# Records where `target` finds its providers, and links it again when one of them changes.
-function(infini_ops_record_linked target)
-  if(NOT INFINI_LINKED_SOURCES)
+# Installs the library of linked implementations beside the one that holds the operators; `run_path` is that of the
+# latter.
+function(infini_ops_install_linked destination run_path)
+  if(NOT TARGET infiniops_linked)
     return()
   endif()
-  set(folders ${INFINI_LINKED_RPATH})
-  if(INFINI_LINKED_TORCH_DIR)
-    list(APPEND folders ${INFINI_LINKED_TORCH_DIR}/lib)
-  endif()
-  set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH ${folders})
-  set_property(TARGET ${target} APPEND PROPERTY BUILD_RPATH ${folders})
-  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${INFINI_LINKED_LIBRARIES})
+  get_target_property(folders infiniops_linked BUILD_RPATH)
+  set_target_properties(infiniops_linked PROPERTIES INSTALL_RPATH "${run_path};${folders}")
+  install(TARGETS infiniops_linked LIBRARY DESTINATION ${destination})
 endfunction()

@@ -145,13 +145,17 @@ def cpp_source(operator: Operator, build: Build) -> str:
     tensors = operator.tensors
     inputs = given_arguments(operator)
     tables, cases = _tables(operator, build)
-    includes = sorted({item.include for item in _own(operator, build)})
+    own = [item for item in build.implementations if item.operator == operator.name]
+    # A linked implementation is in a library of its own: no header of it is needed here.
+    includes = sorted({item.include for item in own if item.backend != "linked"})
+    if any(item.backend == "linked" for item in own):
+        includes.insert(0, "core/linked.h")
     return _TEMPLATE.format(
         generated=generated_from(operator.path),
         operator=operator.name,
         name=name,
         includes="".join(f"#include {quote(include)}\n" for include in includes),
-        types=_types(operator),
+        types=entry_types(operator),
         tables=tables,
         cases=indent(cases, 4),
         inputs=input_parameters(operator),
@@ -197,10 +201,6 @@ def _checked_parameters(operator: Operator) -> str:
     )
 
 
-def _own(operator: Operator, build: Build) -> list[Implementation]:
-    return [item for item in build.implementations if item.operator == operator.name]
-
-
 def _tables(operator: Operator, build: Build) -> tuple[str, str]:
     """The constant tables, one per device family, and the cases that pick one."""
     tables: list[str] = []
@@ -212,18 +212,23 @@ def _tables(operator: Operator, build: Build) -> tuple[str, str]:
         family = entries[0].device
         constant = f"k{operator.class_name}{camel_case(family)}Entries"
         if device == family:
-            rows = "".join(
-                f"    internal::MakeEntry<Operator<{operator.class_name}, "
-                f"Device::Type::k{camel_case(family)}, {item.slot}>, {_types(operator)}>"
-                f"({item.slot}),\n"
-                for item in entries
-            )
+            rows = "".join(f"    {_row(item, operator)},\n" for item in entries)
             tables.append(f"constexpr {operator.class_name}Entry {constant}[] = {{\n{rows}}};\n")
         cases.append(f"case Device::Type::k{camel_case(device)}:\n  return {constant};")
     return "\n".join(tables), "\n".join(cases)
 
 
-def _types(operator: Operator) -> str:
+def _row(item: Implementation, operator: Operator) -> str:
+    """One row of a table, as an expression."""
+    name, types = operator.class_name, entry_types(operator)
+    which = f"{name}, Device::Type::k{camel_case(item.device)}, {item.slot}"
+    if item.backend == "linked":
+        return f"internal::MakeLinkedEntry<{which}, {types}>({quote(item.name)})"
+    return f"internal::MakeEntry<Operator<{which}>, {types}>({item.slot})"
+
+
+def entry_types(operator: Operator) -> str:
+    """The types of the arguments of an implementation, after its context."""
     return ", ".join(
         parameter(argument, operator.outputs, False).rsplit(" ", 1)[0]
         for argument in arguments_of(operator)

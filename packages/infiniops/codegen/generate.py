@@ -12,6 +12,7 @@ from .cpp_header import cpp_header
 from .cpp_source import cpp_source
 from .implementations import BASELINE_SETS, BF16_SETS, find_implementations
 from .kernel_sources import kernel_sources, large_kernels, shared_sources
+from .linked_table import linked_table
 from .model import Build
 from .operators_json import operators_json
 from .ops_json import SelectionError
@@ -108,6 +109,7 @@ def generate(build: Build, root: Path) -> dict[str, str]:
     kernels = kernel_sources(build)
     bindings = binding_sources(build)
     sources = [name for name in files if name.endswith(".cc")]
+    files.update(linked_table(build))
     files.update(kernels)
     files.update(bindings)
     files["sources.cmake"] = cmake_sources(

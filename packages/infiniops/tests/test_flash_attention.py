@@ -415,9 +415,7 @@ def test_keys_are_appended_where_there_are_no_queries() -> None:
     assert caches[0].sum() == 8
 
 
-def test_bad_lengths_reach_the_stream_on_sim_and_write_nothing(devices: list[str]) -> None:
-    from infini import rt
-
+def test_bad_lengths_reach_the_stream_on_sim_and_write_nothing(devices: list[str], rt: Any) -> None:
     if "sim" not in devices:
         pytest.skip("this build has no sim device")
     given = {

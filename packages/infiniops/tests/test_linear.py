@@ -5,7 +5,6 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 import infini.ops  # noqa: E402  # after the setting or skip above
-from infini import rt  # noqa: E402  # after the setting or skip above
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
@@ -88,18 +87,10 @@ def test_a_row_does_not_depend_on_its_batch(
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rows", [1, 130])
-def test_threads_do_not_change_the_bits(dtype: Any, rows: Any, seed: int) -> None:
+def test_threads_do_not_change_the_bits(dtype: Any, rows: Any, seed: int, by_threads: Any) -> None:
     x, weight, bias = make(rows, 700, 999, dtype, seed)
-    threads = rt.get_num_threads()
-    try:
-        results = []
-        for count in (1, 2, 3):
-            rt.set_num_threads(count)
-            results.append(infini.ops.linear(x, weight, bias))
-    finally:
-        rt.set_num_threads(threads)
-    assert torch.equal(results[0], results[1])
-    assert torch.equal(results[0], results[2])
+    results = by_threads(lambda: infini.ops.linear(x, weight, bias))
+    assert all(torch.equal(results[0], other) for other in results[1:])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -7,7 +7,6 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 import infini.ops  # noqa: E402  # after the skip above
-from infini import rt  # noqa: E402  # after the skip above
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
@@ -108,16 +107,9 @@ def test_a_vector_gives_the_bits_of_a_matrix_of_one_row_or_column(dtype: Any, se
     assert torch.equal(infini.ops.matmul(a[3], b[:, 5]), whole[3, 5])
 
 
-def test_threads_do_not_change_the_bits(seed: int) -> None:
+def test_threads_do_not_change_the_bits(seed: int, by_threads: Any) -> None:
     a, b = random(4, 100, 700, seed=seed), random(4, 700, 90, seed=seed + 1)
-    threads = rt.get_num_threads()
-    try:
-        results = []
-        for count in (1, 2, 5):
-            rt.set_num_threads(count)
-            results.append(infini.ops.bmm(a, b))
-    finally:
-        rt.set_num_threads(threads)
+    results = by_threads(lambda: infini.ops.bmm(a, b))
     assert all(torch.equal(results[0], other) for other in results[1:])
 
 

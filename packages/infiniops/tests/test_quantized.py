@@ -7,7 +7,6 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 import infini.ops  # noqa: E402  # after the skip above
-from infini import rt  # noqa: E402  # after the skip above
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 NAMES = ["linear_int8", "linear_int4"]
@@ -146,17 +145,10 @@ def test_a_row_does_not_depend_on_its_batch(name: str, implementation: str, seed
 @pytest.mark.parametrize("implementation", ["native", "dynamic_int8"])
 @pytest.mark.parametrize("rows", [1, 50])
 def test_threads_do_not_change_the_bits(
-    name: str, implementation: str, rows: int, seed: int
+    name: str, implementation: str, rows: int, seed: int, by_threads: Any
 ) -> None:
     case = Case(name, rows, 768, 999, torch.float32, seed)
-    threads = rt.get_num_threads()
-    try:
-        results = []
-        for count in (1, 2, 3):
-            rt.set_num_threads(count)
-            results.append(case(implementation=implementation))
-    finally:
-        rt.set_num_threads(threads)
+    results = by_threads(lambda: case(implementation=implementation))
     assert all(torch.equal(results[0], other) for other in results[1:])
 
 

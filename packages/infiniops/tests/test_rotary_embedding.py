@@ -6,7 +6,6 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 import infini.ops  # noqa: E402  # after the skip above
-from infini import rt  # noqa: E402  # after the skip above
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 STYLES = [False, True]
@@ -149,19 +148,11 @@ def test_empty_heads_stay_empty(shape: Any) -> None:
     assert infini.ops.rotary_embedding(x, positions, table(4, 0)).shape == shape
 
 
-def test_threads_and_batches_do_not_change_the_bits(seed: int) -> None:
+def test_threads_and_batches_do_not_change_the_bits(seed: int, by_threads: Any) -> None:
     torch.manual_seed(seed)
     x, positions, cache = torch.randn(700, 8, 128), torch.randint(0, 99, (700,)), table(99, 128)
-    before = rt.get_num_threads()
-    results = []
-    try:
-        for threads in (1, 2, 3):
-            rt.set_num_threads(threads)
-            results.append(infini.ops.rotary_embedding(x, positions, cache))
-    finally:
-        rt.set_num_threads(before)
-    assert torch.equal(results[0], results[1])
-    assert torch.equal(results[0], results[2])
+    results = by_threads(lambda: infini.ops.rotary_embedding(x, positions, cache))
+    assert all(torch.equal(results[0], other) for other in results[1:])
     alone = infini.ops.rotary_embedding(x[5:6], positions[5:6], cache)
     assert torch.equal(alone[0], results[0][5])
 

@@ -5,7 +5,6 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 import infini.ops  # noqa: E402  # after the skip above
-from infini import rt  # noqa: E402  # after the skip above
 
 sample = infini.ops.top_k_top_p_sampling_from_logits
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
@@ -100,19 +99,11 @@ def test_draws_are_the_published_generator() -> None:
         assert token == int(point * size)
 
 
-def test_threads_and_strides_do_not_change_the_draws(seed: int) -> None:
+def test_threads_and_strides_do_not_change_the_draws(seed: int, by_threads: Any) -> None:
     torch.manual_seed(seed)
     logits = torch.randn(30, 5_000)
-    before = rt.get_num_threads()
-    results = []
-    try:
-        for threads in (1, 2, 3):
-            rt.set_num_threads(threads)
-            results.append(sample(logits, top_k=50, top_p=0.9, seed=seed)[0])
-    finally:
-        rt.set_num_threads(before)
-    assert torch.equal(results[0], results[1])
-    assert torch.equal(results[0], results[2])
+    results = by_threads(lambda: sample(logits, top_k=50, top_p=0.9, seed=seed)[0])
+    assert all(torch.equal(results[0], other) for other in results[1:])
     columns = logits.t().contiguous().t()
     assert torch.equal(sample(columns, top_k=50, top_p=0.9, seed=seed)[0], results[0])
 

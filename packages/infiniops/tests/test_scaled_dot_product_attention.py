@@ -13,7 +13,6 @@ from attention import (  # type: ignore[import-not-found]  # noqa: E402  # tests
 )
 
 import infini.ops  # noqa: E402  # after the skip above
-from infini import rt  # noqa: E402  # after the skip above
 
 sdpa = infini.ops.scaled_dot_product_attention
 
@@ -147,19 +146,11 @@ def test_a_sequence_does_not_depend_on_its_batch(dtype: Any, queries: int, seed:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("queries", [1, 300])
-def test_threads_do_not_change_the_bits(dtype: Any, queries: int, seed: int) -> None:
+def test_threads_do_not_change_the_bits(dtype: Any, queries: int, seed: int, by_threads: Any) -> None:
     torch.manual_seed(seed)
     query, key, value = make((1, 4, 2, queries, 1500, 64, 64), dtype)
-    before = rt.get_num_threads()
-    results = []
-    try:
-        for threads in (1, 2, 3):
-            rt.set_num_threads(threads)
-            results.append(sdpa(query, key, value, is_causal=queries > 1))
-    finally:
-        rt.set_num_threads(before)
-    assert torch.equal(results[0], results[1])
-    assert torch.equal(results[0], results[2])
+    results = by_threads(lambda: sdpa(query, key, value, is_causal=queries > 1))
+    assert all(torch.equal(results[0], other) for other in results[1:])
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

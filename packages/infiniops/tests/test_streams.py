@@ -3,10 +3,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from this_build import needs_device  # type: ignore[import-not-found]  # on the path by conftest
 
 import infini.ops
-from infini import rt
 
+SIM = needs_device("sim")
 SHAPE = [4, 64]
 
 
@@ -21,15 +22,16 @@ def host(tensor: infini.ops.Tensor) -> np.ndarray:
 
 
 @pytest.fixture
-def task_delay() -> Any:
+def task_delay(rt: Any) -> Any:
     """Makes sim tasks slow, so that an unordered read would see old values."""
     rt.sim.set_task_delay(2000)
     yield
     rt.sim.set_task_delay(0)
 
 
+@SIM
 @pytest.mark.smoke
-def test_work_on_one_stream_is_ordered(task_delay: None) -> None:
+def test_work_on_one_stream_is_ordered(rt: Any, task_delay: None) -> None:
     with rt.DeviceGuard(rt.Device("sim:0")):
         stream = rt.stream_create()
     a, b = on("sim:0", 1), on("sim:0", 2)
@@ -38,7 +40,8 @@ def test_work_on_one_stream_is_ordered(task_delay: None) -> None:
     assert (host(a) == 21).all()
 
 
-def test_a_call_on_sim_returns_before_its_work_is_done(task_delay: None) -> None:
+@SIM
+def test_a_call_on_sim_returns_before_its_work_is_done(rt: Any, task_delay: None) -> None:
     rt.sim.set_task_delay(500_000)
     with rt.DeviceGuard(rt.Device("sim:0")):
         stream = rt.stream_create()
@@ -50,8 +53,8 @@ def test_a_call_on_sim_returns_before_its_work_is_done(task_delay: None) -> None
     assert (host(a) == 3).all()
 
 
-@pytest.mark.parametrize("device", ["cpu", "sim:1"])
-def test_the_current_stream_is_the_default(device: Any) -> None:
+@pytest.mark.parametrize("device", ["cpu", pytest.param("sim:1", marks=SIM)])
+def test_the_current_stream_is_the_default(device: Any, rt: Any) -> None:
     with rt.DeviceGuard(rt.Device(device)):
         stream = rt.stream_create()
         a = on(device, 1)
@@ -63,6 +66,7 @@ def test_the_current_stream_is_the_default(device: Any) -> None:
         rt.graph_destroy(graph)
 
 
+@SIM
 def test_memory_may_be_dropped_while_its_work_is_queued(task_delay: None) -> None:
     a = on("sim:0", 1)
     for _ in range(20):
@@ -70,8 +74,9 @@ def test_memory_may_be_dropped_while_its_work_is_queued(task_delay: None) -> Non
     assert (host(a) == 21).all()
 
 
+@SIM
 @pytest.mark.smoke
-def test_the_device_of_the_tensors_is_used_and_the_current_one_kept() -> None:
+def test_the_device_of_the_tensors_is_used_and_the_current_one_kept(rt: Any) -> None:
     before = (rt.selected_backend(), rt.get_device())
     result = infini.ops.add(on("sim:1", 1), on("sim:1", 2))
     assert result.device == "sim:1"
@@ -84,6 +89,7 @@ def test_the_device_of_the_tensors_is_used_and_the_current_one_kept() -> None:
         assert (rt.selected_backend(), rt.get_device()) == ("sim", 1)
 
 
+@SIM
 @pytest.mark.parametrize(
     ("left", "right", "message"),
     [
@@ -102,7 +108,8 @@ def test_mixed_devices_are_named(left: Any, right: Any, message: Any) -> None:
     )
 
 
-def test_a_stream_of_another_device_is_refused() -> None:
+@SIM
+def test_a_stream_of_another_device_is_refused(rt: Any) -> None:
     with rt.DeviceGuard(rt.Device("sim:1")):
         stream = rt.stream_create()
     with pytest.raises(ValueError):
@@ -112,8 +119,8 @@ def test_a_stream_of_another_device_is_refused() -> None:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("device", ["cpu", "sim:1"])
-def test_a_captured_call_is_replayed_without_dispatch(device: Any) -> None:
+@pytest.mark.parametrize("device", ["cpu", pytest.param("sim:1", marks=SIM)])
+def test_a_captured_call_is_replayed_without_dispatch(device: Any, rt: Any) -> None:
     with rt.DeviceGuard(rt.Device(device)):
         stream = rt.stream_create()
         a, b = on(device, 1), on(device, 2)
@@ -143,7 +150,7 @@ def test_a_captured_call_is_replayed_without_dispatch(device: Any) -> None:
         rt.stream_destroy(stream)
 
 
-def test_a_refused_call_leaves_a_capture_usable() -> None:
+def test_a_refused_call_leaves_a_capture_usable(rt: Any) -> None:
     with rt.DeviceGuard(rt.Device("cpu")):
         stream = rt.stream_create()
         a = on("cpu", 1)
@@ -157,7 +164,7 @@ def test_a_refused_call_leaves_a_capture_usable() -> None:
         rt.stream_destroy(stream)
 
 
-@pytest.mark.parametrize("device", ["cpu", "sim"])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("sim", marks=SIM)])
 def test_eight_threads_give_serial_results(device: Any) -> None:
     rng = np.random.default_rng(0)
     sizes = [(1 + i % 7, 16 + 8 * i, 5 + i) for i in range(16)]
@@ -196,6 +203,7 @@ def test_eight_threads_give_serial_results(device: Any) -> None:
     assert not failures
 
 
+@SIM
 def test_external_devices_are_unknown_until_they_are_bound() -> None:
     infini.ops.bind_external_device("sim")
     infini.ops.bind_external_device(None)

@@ -1,4 +1,5 @@
 import itertools
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -53,8 +54,6 @@ def test_every_operator_of_the_build_has_a_sweep() -> None:
 @pytest.mark.smoke
 @pytest.mark.parametrize("sweep", SWEEPS, ids=lambda sweep: sweep.operator)
 def test_every_device_gives_what_the_cpu_gives(sweep: Sweep, devices: list[str], seed: int) -> None:
-    from infini import rt
-
     generator = torch.Generator().manual_seed(seed)
     function = getattr(infini.ops, sweep.operator)
     for dtype_name, (turn, case) in itertools.product(sweep.tolerance, enumerate(cases(sweep))):
@@ -77,7 +76,10 @@ def test_every_device_gives_what_the_cpu_gives(sweep: Sweep, devices: list[str],
                 assert _bits(back) == _bits(wanted), (
                     f"{sweep.operator} {dtype_name} {shape['name']} {attributes} on {device}"
                 )
-    assert rt.get_device() == 0
+    if find_spec("infini.rt"):
+        from infini import rt
+
+        assert rt.get_device() == 0
 
 
 def _tuple(result: Any) -> tuple[Any, ...]:

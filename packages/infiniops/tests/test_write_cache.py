@@ -107,9 +107,7 @@ def test_no_new_entries_leave_the_cache_as_it_is() -> None:
     assert torch.equal(made, cache)
 
 
-def test_a_position_outside_reaches_the_stream_on_sim(devices: list[str]) -> None:
-    from infini import rt
-
+def test_a_position_outside_reaches_the_stream_on_sim(devices: list[str], rt: Any) -> None:
     if "sim" not in devices:
         pytest.skip("this build has no sim device")
     there = {}

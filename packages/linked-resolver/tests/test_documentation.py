@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from linked_resolver.manifest import cmake
 
 PACKAGE = Path(__file__).parents[1]
 PAGES = PACKAGE.parents[1] / "docs" / "linked"
+GUIDE = PAGES.parent / "linked-operators.md"
 
 
 def page(name: str) -> str:
@@ -87,14 +89,25 @@ def test_the_python_of_the_readme_works(
     assert Selection.of({"a": None}).operators is not None
 
 
-def test_the_example_of_the_front_page_says_what_is_printed(
+@pytest.mark.parametrize(
+    "file", ["vllm.yaml", *(f"ops/gelu_and_mul/vllm.{suffix}" for suffix in ("yaml", "h", "cc"))]
+)
+def test_the_guide_shows_the_files_of_the_repository_whole(file: str) -> None:
+    source = PACKAGE.parent / "infiniops" / "src" / "linked" / "torch" / "cpu" / file
+    lines = source.read_text(encoding="utf-8").splitlines()
+    code = "\n".join(line for line in lines if not line.startswith("# "))
+    shown = textwrap.indent(code, " " * 4) if source.suffix == ".yaml" else f"```cpp\n{code}\n```"
+    assert shown in GUIDE.read_text(encoding="utf-8")
+
+
+def test_the_example_of_the_guide_says_what_is_printed(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace.complete(
         "namespace at { struct Tensor; } void gelu_and_mul(at::Tensor&, at::Tensor&) {}"
     )
-    text = page("index.md")
-    shown = re.findall(r"library: vllm\n        required_symbols:\n          - (.*)\n", text)
+    text = GUIDE.read_text(encoding="utf-8")
+    shown = re.findall(r"library: vllm\n    required_symbols:\n      - (.*)\n", text)
     contract = f"library: acme\nrequired_symbols:\n  - {shown[0]}\n"
     workspace.implementation(contract, "gelu_and_mul", "vllm")
     monkeypatch.syspath_prepend(workspace.site)

@@ -111,9 +111,8 @@ struct Choice {
 struct KeptChoice {
   explicit KeptChoice(const Choice& choice)
       : op(choice.op), device(choice.device), text(choice.text) {}
-  operator Choice() const {
-    return {op, device, text};
-  }  // NOLINT(google-explicit-constructor): a view of it
+  // NOLINTNEXTLINE(google-explicit-constructor): a view of it
+  operator Choice() const { return {op, device, text}; }
   std::string op;
   Device::Type device;
   std::string text;

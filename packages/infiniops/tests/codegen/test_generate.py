@@ -46,6 +46,25 @@ def test_every_output_mentions_every_operator() -> None:
         assert name in json.loads(files["share/operators.json"])["operators"]
 
 
+def test_linked_implementations_are_a_library_that_the_entries_load() -> None:
+    """No source of the operators includes a header of a linked implementation or names its code."""
+    files = files_of(replace(OPTIONS, linked=True, ops="rms_norm,add"))
+    table = files["linked_table.cc"]
+    for slot in (16, 17):
+        one = f"Device::Type::kCpu, {slot}"
+        assert f"internal::ListLinked<Operator<RmsNorm, {one}>, " in table
+        assert f"internal::MakeLinkedEntry<RmsNorm, {one}, " in files["base/rms_norm.cc"]
+    assert '#include "linked/torch/cpu/ops/rms_norm/vllm.h"' in table
+    assert not [name for name, text in files.items() if name != "linked_table.cc" and "vllm.h" in text]
+    assert "linked_table.cc" not in files["sources.cmake"]
+    assert "linked.h" not in files["base/add.cc"]
+
+
+def test_a_build_without_linked_implementations_has_no_library_of_them() -> None:
+    assert "linked_table.cc" not in files_of(replace(OPTIONS, linked=True, ops="add"))
+    assert "linked_table.cc" not in files_of(OPTIONS)
+
+
 def test_every_kernel_is_compiled_whether_its_operator_shares_it_or_not() -> None:
     build, _ = plan(OPTIONS)
     files = generate(build, ROOT)

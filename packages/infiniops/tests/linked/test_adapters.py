@@ -1,4 +1,4 @@
-"""Adapters for devices that are not here compile against the headers of PyTorch and CUDA.
+"""Adapters for devices that are not here compile against the headers of PyTorch, CUDA and TVM FFI.
 
 Takes minutes, so it runs in `nox -s linked` alone, which sets INFINI_OPS_LINKED_TESTS.
 """
@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ADAPTERS = sorted((ROOT / "src" / "linked" / "torch").glob("nvidia/ops/*/*.cc"))
+ADAPTERS = sorted((ROOT / "src" / "linked").glob("*/nvidia/ops/*/*.cc"))
 CUDA = [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")), *Path("/usr/local").glob("cuda-*")]
 
 torch = pytest.importorskip("torch")
 infinirt = pytest.importorskip("infinirt")
+tvm_ffi = pytest.importorskip("tvm_ffi")
 pytestmark = pytest.mark.skipif(
     "INFINI_OPS_LINKED_TESTS" not in os.environ, reason="`nox -s linked` runs it"
 )
@@ -43,6 +44,7 @@ def includes(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     others = Path(torch.__file__).parent / "include"
     own = [folder / "include", ROOT / "include", ROOT / "src", infinirt.prefix() / "include"]
     system = [others, others / "torch" / "csrc" / "api" / "include", found[0], folder]
+    system.append(Path(tvm_ffi.__file__).parent / "include")
     return [f"-I{path}" for path in own] + [f"-isystem{path}" for path in system]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -117,18 +118,70 @@ def test_a_linked_operator_runs_on_sim_in_stream_order() -> None:
 
 
 def test_the_library_records_its_providers_and_keeps_what_only_registers() -> None:
-    library = infini.ops.prefix() / "lib" / "libinfiniops.so"
-    text = subprocess.run(
-        ["readelf", "-dW", library], capture_output=True, text=True, check=True
-    ).stdout
-    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
+    needed, folders = dynamic_section("libinfiniops_linked.so")
     assert {"_C.abi3.so", "libtorch.so", "libtorch_cpu.so", "libc10.so"} <= {*needed}
     assert not [name for name in needed if "/" in name or "python" in name]
-    (path,) = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", text)
-    folders = path.split(":")
     assert str(PROVIDERS[0].library.parent) in folders
     assert str(Path(torch.__file__).parent / "lib") in folders
     assert [folder for folder in folders if folder.startswith("$ORIGIN")]
+
+
+def dynamic_section(name: str) -> tuple[list[str], list[str]]:
+    """What a library of the build needs, and its run path."""
+    text = subprocess.run(
+        ["readelf", "-dW", infini.ops.prefix() / "lib" / name],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    (path,) = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", text)
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", text), path.split(":")
+
+
+def test_nothing_of_a_provider_is_loaded_before_a_linked_implementation_is_asked_for() -> None:
+    needed, folders = dynamic_section("libinfiniops.so")
+    assert not {"_C.abi3.so", "libtorch.so", "libtorch_cpu.so", "libc10.so"} & {*needed}
+    assert not [folder for folder in folders if not folder.startswith("$ORIGIN")]
+    code = (
+        "import numpy, infini.ops as ops\n"
+        "def loaded():\n"
+        "    maps = open('/proc/self/maps').read()\n"
+        "    return [n for n in ('libtorch_cpu', '_C.abi3', 'infiniops_linked') if n in maps]\n"
+        "x = numpy.ones((2, 32), numpy.float32)\n"
+        "ops.active_implementations('rms_norm')\n"
+        "ops.linked_providers()\n"
+        "ops.rms_norm(x)\n"
+        "print(loaded())\n"
+        "ops.rms_norm(x, implementation='vllm')\n"
+        "print(loaded())"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n['libtorch_cpu', '_C.abi3', 'infiniops_linked']\n"
+
+
+def test_a_library_of_linked_implementations_that_does_not_load_says_why(tmp_path: Path) -> None:
+    """Another slot runs as if nothing were wrong."""
+    package = Path(infini.ops.__path__[0])
+    shutil.copytree(package, tmp_path / "infini" / "ops")
+    (broken,) = (tmp_path / "infini" / "ops").rglob("libinfiniops_linked.so")
+    broken.write_bytes(broken.read_bytes()[:100])
+    code = (
+        "import numpy, infini.ops as ops\n"
+        "x = numpy.ones((2, 32), numpy.float32)\n"
+        "for slot in (16, 0):\n"
+        "    try:\n"
+        "        print(ops.rms_norm(x, implementation=slot).shape)\n"
+        "    except NotImplementedError as error:\n"
+        "        print(error)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert result.stdout == (
+        "rms_norm on cpu:0: implementation 16 (vllm) does not run this call: its library cannot be "
+        f"loaded: {broken}: file too short; implementations that do: 0 (native)\n(2, 32)\n"
+    )
 
 
 @pytest.mark.parametrize("order", ["torch, infini.ops", "infini.ops, torch", "infini.ops"])

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-# The back end runs where Linnet and PyTorch are; InfiniOps itself needs neither.
-collect_ignore_glob = [] if find_spec("torch") and find_spec("linnet") else ["test_*.py"]
+# The back end runs where Linnet, PyTorch and the runtime's Python package are; InfiniOps itself needs
+# none of them.
+NEEDED = ("torch", "linnet", "infini.rt")
+collect_ignore_glob = [] if all(map(find_spec, NEEDED)) else ["test_*.py"]
 
 
 @pytest.fixture(autouse=True)

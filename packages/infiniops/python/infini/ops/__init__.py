@@ -206,6 +206,12 @@ __all__ = [
     "use",
 ]
 
+
+def __getattr__(name: str) -> Any:
+    known = ", ".join(operators())
+    raise AttributeError(f"`{name}` is no operator of this build; it has {known}")
+
+
 # The operators of this build.
 for _name in operators():
     globals()[_name] = getattr(_native, _name)

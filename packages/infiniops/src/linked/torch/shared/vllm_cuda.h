@@ -20,6 +20,17 @@ struct VllmCuda : C10Device<type> {
   }
 };
 
+/// Its writes to a paged cache, by the one of its functions that knows the layout.
+template <Device::Type type, auto function>
+struct VllmPageWrites : VllmCuda<type> {
+  static void Call(at::Tensor& key, at::Tensor& value, at::Tensor& key_cache,
+                   at::Tensor& value_cache, at::Tensor& slots) {
+    // "auto" keeps the dtype of the keys, for which the scales are not read.
+    at::Tensor scale = at::ones({1}, key.options().dtype(at::kFloat));
+    function(key, value, key_cache, value_cache, slots, "auto", scale, scale);
+  }
+};
+
 }  // namespace infini::ops::linked
 
 #endif  // INFINI_OPS_LINKED_TORCH_SHARED_VLLM_CUDA_H_

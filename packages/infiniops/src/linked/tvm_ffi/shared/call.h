@@ -1,4 +1,4 @@
-// Calls of exported TVM FFI entry points from a host task.
+// Calls of exported TVM FFI entry points.
 #ifndef INFINI_OPS_LINKED_TVM_FFI_SHARED_CALL_H_
 #define INFINI_OPS_LINKED_TVM_FFI_SHARED_CALL_H_
 
@@ -22,10 +22,10 @@ using cpu::Operand;
 /// A DLTensor over the memory of an operand, which outlives it.
 class DlView {
  public:
-  explicit DlView(const Operand& operand) : operand_(operand) {
+  explicit DlView(const Operand& operand, DLDevice device = {kDLCPU, 0}) : operand_(operand) {
     const rt::DlpackDataType dtype = rt::ToDlpack(operand_.dtype);
     tensor_.data = operand_.data;
-    tensor_.device = {kDLCPU, 0};
+    tensor_.device = device;
     tensor_.ndim = operand_.rank;
     tensor_.dtype = {dtype.code, dtype.bits, dtype.lanes};
     tensor_.shape = operand_.sizes;
@@ -49,20 +49,25 @@ void CallEntry(TVMFFISafeCallType entry, Arguments&&... arguments) {
   tvm::ffi::Function::InvokeExternC(nullptr, entry, std::forward<Arguments>(arguments)...);
 }
 
+/// Runs `function`; what the provider throws becomes an `Error` of `op` that names `provider`.
+template <typename Function>
+void ReportAs(const char* op, const char* provider, const Function& function) {
+  try {
+    function();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(ErrorCode::kDeviceFailure, op, "", std::string(provider) + ": " + error.what());
+  }
+}
+
 /// Queues `Task::Run()` on the context's stream. What the provider throws becomes an `Error` of
 /// `Task::kOperator`.
 template <class Task>
 void LaunchOnHost(const Context& context, const Task& task) {
   static_assert(std::is_trivially_copyable_v<Task>);
   const rt::HostFunction function = [](const void* copy) {
-    try {
-      static_cast<const Task*>(copy)->Run();
-    } catch (const Error&) {
-      throw;
-    } catch (const std::exception& error) {
-      throw Error(ErrorCode::kDeviceFailure, Task::kOperator, "",
-                  std::string(Task::kProvider) + ": " + error.what());
-    }
+    ReportAs(Task::kOperator, Task::kProvider, [&] { static_cast<const Task*>(copy)->Run(); });
   };
   rt::runtime::LaunchHost(context.stream, function, &task, sizeof(task));
 }

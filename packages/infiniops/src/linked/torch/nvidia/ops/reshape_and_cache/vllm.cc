@@ -13,14 +13,7 @@ void reshape_and_cache(at::Tensor& key, at::Tensor& value, at::Tensor& key_cache
 namespace infini::ops {
 namespace {
 
-struct Vllm : linked::VllmCuda<Device::Type::kNvidia> {
-  static void Call(at::Tensor& key, at::Tensor& value, at::Tensor& key_cache,
-                   at::Tensor& value_cache, at::Tensor& slots) {
-    // "auto" keeps the dtype of the keys, for which the scales are not read.
-    at::Tensor scale = at::ones({1}, key.options().dtype(at::kFloat));
-    ::reshape_and_cache(key, value, key_cache, value_cache, slots, "auto", scale, scale);
-  }
-};
+using Vllm = linked::VllmPageWrites<Device::Type::kNvidia, &::reshape_and_cache>;
 
 }  // namespace
 

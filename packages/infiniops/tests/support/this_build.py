@@ -1,0 +1,30 @@
+"""What the build under test has: not every one has every operator and device."""
+
+from __future__ import annotations
+
+import pytest
+
+import infini.ops
+
+
+def has_device(name: str) -> bool:
+    """Whether a device type is compiled in, with a device on this machine."""
+    try:
+        infini.ops.empty([1], device=name)
+    except (ValueError, RuntimeError):
+        return False
+    return True
+
+
+def needs_device(name: str) -> pytest.MarkDecorator:
+    """Skips a test where the build or the machine has no such device."""
+    return pytest.mark.skipif(not has_device(name), reason=f"there is no {name} device here")
+
+
+def needs_operators(*names: str) -> pytest.MarkDecorator:
+    """Skips a test where a selection has left one of the operators out.
+
+    Only for tests that call operators in another process; of others, conftest sees to it.
+    """
+    absent = [name for name in names if name not in infini.ops.operators()]
+    return pytest.mark.skipif(bool(absent), reason=f"this build has no {', '.join(absent)}")
