@@ -58,16 +58,15 @@ def present_devices() -> list[str]:
 
     The operators themselves are asked: a wheel may be there without the Python package infinirt.
     """
-    import infini.ops
     from this_build import has_device  # type: ignore[import-not-found]  # put on the path above
+
+    import infini.ops
 
     operators = infini.ops.operators()
     return [
         name
         for name in dict.fromkeys(PLATFORMS.values())
-        if has_device(name)
-        and operators
-        and infini.ops.active_implementations(operators[0], name)
+        if has_device(name) and operators and infini.ops.active_implementations(operators[0], name)
     ]
 
 

@@ -187,8 +187,8 @@ def test_libraries_name_no_folder_of_their_build() -> None:
             assert b"/packages/infiniops/src" not in content, library
 
 
-# A machine whose loader knows an older libinfinirt: a cache that lists the folder of the decoy lies over the real one,
-# for this process and its children alone.
+# A machine whose loader knows an older libinfinirt: a cache that lists the folder of the decoy lies
+# over the real one, for this process and its children alone.
 DECOY = """
 set -e
 mount --bind "$1/cache" /etc/ld.so.cache

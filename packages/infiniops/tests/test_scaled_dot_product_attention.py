@@ -146,7 +146,9 @@ def test_a_sequence_does_not_depend_on_its_batch(dtype: Any, queries: int, seed:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("queries", [1, 300])
-def test_threads_do_not_change_the_bits(dtype: Any, queries: int, seed: int, by_threads: Any) -> None:
+def test_threads_do_not_change_the_bits(
+    dtype: Any, queries: int, seed: int, by_threads: Any
+) -> None:
     torch.manual_seed(seed)
     query, key, value = make((1, 4, 2, queries, 1500, 64, 64), dtype)
     results = by_threads(lambda: sdpa(query, key, value, is_causal=queries > 1))

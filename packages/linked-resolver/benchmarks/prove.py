@@ -18,6 +18,7 @@ import re
 import resource
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,13 +33,27 @@ def processor_seconds() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
+PEAK = """
+import os, sys
+child = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=[
+    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+_, status, usage = os.wait4(child, 0)
+print(usage.ru_maxrss)
+sys.exit(status != 0)
+"""
+
+
 def peak(command: Sequence[str | Path]) -> int:
-    """KiB of memory that a program held at its peak."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status != 0:
+    """KiB of memory that a program held at its peak.
+
+    A new interpreter starts it: what a child held is never less than what the process held that
+    started it.
+    """
+    arguments = [sys.executable, "-S", "-E", "-c", PEAK, *map(str, command)]
+    done = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
         raise SystemExit(f"{command[0]} failed on {command[-1]}")
-    return usage.ru_maxrss
+    return int(done.stdout)
 
 
 def measure(path: Path) -> dict[str, dict[str, object]]:

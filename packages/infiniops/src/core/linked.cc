@@ -30,8 +30,10 @@ LoadedList LoadBesideThis() {
   std::string path = own.dli_fname;
   path.erase(path.rfind('/') + 1);  // a bare name has no folder: npos + 1 is 0
   path += kLibrary;
-  // Every function is looked up now: one that is absent is an error here, and no abort later.
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  // The library is linked with `-z now`: a function that it calls and a provider lacks is an error
+  // here, and no abort later. Providers themselves are not looked through: an extension module of
+  // Python names functions that a program without Python does not have, and that nobody calls.
+  void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) return Failed("its library cannot be loaded");
   const auto list = reinterpret_cast<LinkedList>(dlsym(library, kLinkedListName));
   if (list == nullptr) return Failed("its library is not one of this build");

@@ -155,7 +155,9 @@ def test_nothing_of_a_provider_is_loaded_before_a_linked_implementation_is_asked
         "ops.rms_norm(x, implementation='vllm')\n"
         "print(loaded())"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert result.stdout == "[]\n['libtorch_cpu', '_C.abi3', 'infiniops_linked']\n"
 
 
@@ -182,6 +184,26 @@ def test_a_library_of_linked_implementations_that_does_not_load_says_why(tmp_pat
         "rms_norm on cpu:0: implementation 16 (vllm) does not run this call: its library cannot be "
         f"loaded: {broken}: file too short; implementations that do: 0 (native)\n(2, 32)\n"
     )
+
+
+def test_a_program_without_python_calls_a_linked_implementation(tmp_path: Path) -> None:
+    """It links libinfiniops alone, and needs nothing of the provider to do so."""
+    infinirt = pytest.importorskip("infinirt")
+    prefixes = [infini.ops.prefix(), infinirt.prefix()]
+    program = tmp_path / "consumer"
+    source = Path(__file__).with_name("consumer.cc")
+    command: list[Any] = ["g++", "-std=c++20", *(f"-I{one / 'include'}" for one in prefixes), source]
+    command += [*(f"-L{one / 'lib'}" for one in prefixes), "-linfiniops", "-linfinirt"]
+    subprocess.run([*command, "-o", program], check=True)
+    libraries = os.pathsep.join(str(one / "lib") for one in prefixes)
+    result = subprocess.run(
+        [program],
+        env={**os.environ, "LD_LIBRARY_PATH": libraries},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.stdout, result.returncode) == ("equal\n", 0), result.stderr
 
 
 @pytest.mark.parametrize("order", ["torch, infini.ops", "infini.ops, torch", "infini.ops"])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-# The back end runs where Linnet, PyTorch and the runtime's Python package are; InfiniOps itself needs
-# none of them.
+# The back end runs where Linnet, PyTorch and the runtime's Python package are; InfiniOps itself
+# needs none of them.
 NEEDED = ("torch", "linnet", "infini.rt")
 collect_ignore_glob = [] if all(map(find_spec, NEEDED)) else ["test_*.py"]
 

@@ -1,5 +1,5 @@
-// What a TVM FFI provider needs to work on a CUDA device: the stream, the device, and memory for the
-// time of a call.
+// What a TVM FFI provider needs to work on a CUDA device: the stream, the device, and memory for
+// the time of a call.
 #ifndef INFINI_OPS_LINKED_TVM_FFI_SHARED_CUDA_H_
 #define INFINI_OPS_LINKED_TVM_FFI_SHARED_CUDA_H_
 
