@@ -87,13 +87,33 @@ def test_a_provider_that_changed_is_named(library: Path, tmp_path: Path) -> None
         assert str(error.value) == start + text + end
 
 
+def install_torch(folder: Path, version: str) -> None:
+    metadata = folder / f"torch-{version}.dist-info" / "METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n")
+    (folder / "torch").mkdir()
+
+
+def test_a_torch_that_no_folder_s_name_tells_of_is_asked_for_its_version(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that was built from source, whose metadata has another name."""
+    (tmp_path / "site" / "torch").mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "2.13.0")
+    require_unchanged(str(record(tmp_path, library, "torch", "2.13.0")))
+
+
 def test_another_torch_than_the_build_s_is_named(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = str(record(tmp_path, library, "torch", "2.13.0"))
-    monkeypatch.setattr("importlib.metadata.version", lambda name: "2.13.0")
+    first, second = tmp_path / "first", tmp_path / "second"
+    install_torch(second, "2.13.0")
+    monkeypatch.setattr(sys, "path", [str(first), str(second), *sys.path])
     require_unchanged(file)
-    monkeypatch.setattr("importlib.metadata.version", lambda name: "2.12.1")
+    # The one that Python would import counts.
+    install_torch(first, "2.12.1")
     with pytest.raises(ImportError, match=r": torch is 2\.12\.1 instead of 2\.13\.0\. Build and"):
         require_unchanged(file)
     # Nothing of torch is called over another transport.
@@ -107,5 +127,6 @@ def test_a_torch_that_is_gone_is_named(
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr("importlib.metadata.version", absent)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
     with pytest.raises(ImportError, match=r": torch 2\.13\.0 is not installed\. Build and"):
         require_unchanged(str(record(tmp_path, library, "torch", "2.13.0")))

@@ -166,7 +166,7 @@ def test_a_library_of_linked_implementations_that_does_not_load_says_why(tmp_pat
     package = Path(infini.ops.__path__[0])
     shutil.copytree(package, tmp_path / "infini" / "ops")
     (broken,) = (tmp_path / "infini" / "ops").rglob("libinfiniops_linked.so")
-    broken.write_bytes(broken.read_bytes()[:100])
+    broken.write_bytes(b"")
     code = (
         "import numpy, infini.ops as ops\n"
         "x = numpy.ones((2, 32), numpy.float32)\n"
