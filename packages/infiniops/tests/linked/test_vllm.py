@@ -192,7 +192,8 @@ def test_a_program_without_python_calls_a_linked_implementation(tmp_path: Path) 
     prefixes = [infini.ops.prefix(), infinirt.prefix()]
     program = tmp_path / "consumer"
     source = Path(__file__).with_name("consumer.cc")
-    command: list[Any] = ["g++", "-std=c++20", *(f"-I{one / 'include'}" for one in prefixes), source]
+    command: list[Any] = ["g++", "-std=c++20", source]
+    command += [*(f"-I{one / 'include'}" for one in prefixes)]
     command += [*(f"-L{one / 'lib'}" for one in prefixes), "-linfiniops", "-linfinirt"]
     subprocess.run([*command, "-o", program], check=True)
     libraries = os.pathsep.join(str(one / "lib") for one in prefixes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from os.path import exists
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,11 +57,11 @@ def require_unchanged(file: str) -> None:
 
 
 def _other_torch(expected: str) -> list[str]:
-    # importlib.metadata alone would take as long as the rest of the import, so it is asked only where
-    # the names of folders do not tell that this torch is the one that Python would import.
-    for folder in sys.path:
-        if folder and exists(f"{folder}/torch"):
-            if exists(f"{folder}/torch-{expected}.dist-info"):
+    # importlib.metadata alone would take as long as the rest of the import, so it is asked only
+    # where the names of folders do not tell that this torch is the one that Python would import.
+    for folder in map(Path, filter(None, sys.path)):
+        if (folder / "torch").is_dir():
+            if (folder / f"torch-{expected}.dist-info").is_dir():
                 return []
             break
     from importlib.metadata import PackageNotFoundError, version
