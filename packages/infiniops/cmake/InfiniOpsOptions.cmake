@@ -58,6 +58,23 @@ function(infini_ops_refuse_unknown_options)
 endfunction()
 infini_ops_refuse_unknown_options()
 
+# Stops for a switch whose value is neither on nor off: CMake alone would take it for on. pip turns a setting that is
+# given twice into such a value.
+function(infini_ops_refuse_odd_values)
+  get_cmake_property(names CACHE_VARIABLES)
+  foreach(name ${names})
+    get_property(type CACHE ${name} PROPERTY TYPE)
+    if(NOT type STREQUAL "BOOL" OR NOT name MATCHES "^(WITH|AUTO_DETECT|GENERATE|INFINI_OPS)_")
+      continue()
+    endif()
+    string(TOUPPER "${${name}}" value)
+    if(NOT value MATCHES "^(ON|YES|TRUE|Y|1|OFF|NO|FALSE|N|0)?$")
+      message(FATAL_ERROR "${name} is `${${name}}`; expected ON or OFF, given once.")
+    endif()
+  endforeach()
+endfunction()
+infini_ops_refuse_odd_values()
+
 set(INFINI_OPS_GPU_BACKENDS NVIDIA ILUVATAR HYGON THEAD METAX CAMBRICON MOORE ASCEND)
 
 # Backends that this release has; detection turns on no others.

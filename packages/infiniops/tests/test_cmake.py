@@ -191,6 +191,26 @@ def test_every_spelling_of_on_that_cmake_has_turns_a_backend_on(value: str, tmp_
     assert result.returncode == 0, result.stderr
 
 
+# What scikit-build-core makes of a setting that pip is given twice is the third.
+@pytest.mark.parametrize("value", ["maybe", "2", "['OFF', 'OFF']"])
+def test_a_switch_that_is_neither_on_nor_off_is_an_error(value: str, tmp_path: Path) -> None:
+    result = configure(tmp_path, "-DWITH_CPU=ON", f"-DWITH_SIM={value}")
+    assert message(result) == f"WITH_SIM is `{value}`; expected ON or OFF, given once."
+
+
+def test_an_option_that_is_given_twice_has_its_last_value(tmp_path: Path) -> None:
+    options = ["-DWITH_CPU=OFF", "-DINFINI_OPS_OPS=mul", "-DWITH_CPU=ON", "-DINFINI_OPS_OPS=add"]
+    result = configure(tmp_path, *options)
+    assert result.returncode == 0, result.stderr
+    document = tmp_path / "generated" / "share" / "operators.json"
+    assert list(json.loads(document.read_text())["operators"]) == ["add"]
+
+
+def test_a_list_that_pip_was_given_twice_is_an_error(tmp_path: Path) -> None:
+    text = message(configure(tmp_path, "-DWITH_CPU=ON", "-DINFINI_OPS_OPS=['add', 'mul']"))
+    assert text.startswith("INFINI_OPS_OPS: `['add'` is no operator; there are ")
+
+
 def test_the_document_s_options_exist_with_their_defaults(tmp_path: Path) -> None:
     result = configure(tmp_path, "-DWITH_CPU=ON", "-DINFINI_OPS_OPS=add")
     assert result.returncode == 0, result.stderr
