@@ -12,11 +12,14 @@ from attention import (  # type: ignore[import-not-found]  # noqa: E402  # tests
     guarded,
     poisoned,
 )
+from this_build import (  # type: ignore[import-not-found]  # noqa: E402  # tests/support
+    operator,
+)
 
 import infini.ops  # noqa: E402  # after the skip above
 
-varlen = infini.ops.flash_attn_varlen_func
-with_cache = infini.ops.flash_attn_with_kvcache
+varlen = operator("flash_attn_varlen_func")
+with_cache = operator("flash_attn_with_kvcache")
 
 WINDOWS = [(-1, -1), (-1, 0), (3, 0), (2, 5), (0, 0)]
 

@@ -4,9 +4,11 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-import infini.ops  # noqa: E402  # after the skip above
+from this_build import (  # type: ignore[import-not-found]  # noqa: E402  # tests/support
+    operator,
+)
 
-sample = infini.ops.top_k_top_p_sampling_from_logits
+sample = operator("top_k_top_p_sampling_from_logits")
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 
 

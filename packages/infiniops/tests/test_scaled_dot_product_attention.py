@@ -11,10 +11,11 @@ from attention import (  # type: ignore[import-not-found]  # noqa: E402  # tests
     attention,
     poisoned,
 )
+from this_build import (  # type: ignore[import-not-found]  # noqa: E402  # tests/support
+    operator,
+)
 
-import infini.ops  # noqa: E402  # after the skip above
-
-sdpa = infini.ops.scaled_dot_product_attention
+sdpa = operator("scaled_dot_product_attention")
 
 SHAPES = [
     # B, heads, key heads, queries, keys, size, value size

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from this_build import needs_device  # type: ignore[import-not-found]  # on the path by conftest
 
 import infini.ops
 
@@ -29,8 +30,12 @@ def run(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.smoke
 def test_active_implementations_are_listed_by_slot() -> None:
     assert infini.ops.active_implementations("add") == (infini.ops.Implementation(0, "native"),)
-    assert infini.ops.active_implementations("add", "sim:1") == ((0, "native"),)
     assert infini.ops.active_implementations("add", "nvidia") == ()
+
+
+@needs_device("sim")
+def test_the_simulated_accelerator_has_those_of_the_cpu() -> None:
+    assert infini.ops.active_implementations("add", "sim:1") == ((0, "native"),)
 
 
 def test_operators_that_are_not_built_are_named() -> None:

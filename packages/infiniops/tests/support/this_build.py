@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import infini.ops
@@ -19,6 +21,15 @@ def has_device(name: str) -> bool:
 def needs_device(name: str) -> pytest.MarkDecorator:
     """Skips a test where the build or the machine has no such device."""
     return pytest.mark.skipif(not has_device(name), reason=f"there is no {name} device here")
+
+
+def operator(name: str) -> Any:
+    """An operator; where a selection has left it out, what skips the test that calls it."""
+
+    def absent(*_: object, **__: object) -> None:
+        pytest.skip(f"this build has no {name}")
+
+    return getattr(infini.ops, name, absent)
 
 
 def needs_operators(*names: str) -> pytest.MarkDecorator:
