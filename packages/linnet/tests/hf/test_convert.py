@@ -177,6 +177,10 @@ def test_the_graphs_fit_the_schema(tmp_path: Path, family: str) -> None:
 @pytest.mark.parametrize(
     ("family", "settings", "message"),
     [
+        ("llama", {"model_type": []}, "model_type is []; known are bert, gpt2, llama"),
+        ("llama", {"rope_parameters": -1}, "rope_parameters must be an object or null, got -1"),
+        ("llama", {"rope_scaling": "x"}, "rope_scaling must be an object or null, got 'x'"),
+        ("llama", {"rms_norm_eps": 10**400}, "rms_norm_eps must be a positive number, got 1000"),
         ("llama", {"model_type": "mamba"}, "model_type is 'mamba'; known are bert, gpt2, llama"),
         ("llama", {"hidden_act": "gelu"}, "hidden_act is 'gelu'; only 'silu' is understood"),
         (
@@ -202,6 +206,33 @@ def test_settings_that_would_be_computed_wrongly_are_refused(
         hf.convert(tmp_path)
     assert str(caught.value).startswith(str(tmp_path))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("settings", [{"head_dim": 7}, {"num_key_value_heads": 3}])
+def test_sizes_that_the_source_refuses_name_the_checkpoint(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    save(tmp_path, "llama")
+    change(tmp_path, **settings)
+    with pytest.raises(CheckpointError, match=r"does not fit \S+llama\.linnet: block Llama needs"):
+        hf.convert(tmp_path).load(context=16)
+
+
+ODD: tuple[Any, ...] = (0, -1, 2**63, 1.5, float("nan"), True, "", "x", [], {}, [1], 7)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "bert"])
+def test_settings_of_any_kind_are_taken_or_refused(tmp_path: Path, family: str) -> None:
+    save(tmp_path, family)
+    path = tmp_path / "config.json"
+    document = json.loads(path.read_text())
+    for key in document:
+        for odd in ODD:
+            path.write_text(json.dumps({**document, key: odd}))
+            try:
+                hf.convert(tmp_path)
+            except CheckpointError:
+                continue
 
 
 def test_a_folder_without_a_readable_config_is_refused(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def convert(path: str | Path) -> Checkpoint:
         raise CheckpointError(f"{config}: expected a JSON object, got {type(document).__name__}")
     settings = Settings(config, document)
     kind = document.get("model_type")
-    if kind not in FAMILIES:
+    if not isinstance(kind, str) or kind not in FAMILIES:
         raise CheckpointError(
             f"{config}: model_type is {kind!r}; known are {', '.join(sorted(FAMILIES))}"
         )

@@ -69,13 +69,15 @@ def llama(settings: Settings, names: Collection[str]) -> Layout:
 
 def _rope_base(settings: Settings) -> float:
     """The base of the rotary frequencies; scaled ones are refused."""
-    found: Any = settings.document.get("rope_parameters")
-    scaling: Any = settings.document.get("rope_scaling")
-    for one in (found, scaling):
-        kind = (one or {}).get("rope_type", (one or {}).get("type", "default"))
+    found: Any = {}
+    for name in ("rope_scaling", "rope_parameters"):
+        found = settings.document.get(name) or {}
+        if not isinstance(found, dict):
+            raise settings.error(f"{name} must be an object or null, got {found!r}")
+        kind = found.get("rope_type", found.get("type", "default"))
         if kind != "default":
             raise settings.error(f"scales rotary positions by {kind!r}; only 'default' is known")
-    if isinstance(found, dict) and "rope_theta" in found:
+    if "rope_theta" in found:
         return Settings(settings.path, found).number("rope_theta")
     return settings.number("rope_theta", 10000.0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,8 +35,9 @@ class Settings:
         value: Any = self.document.get(name)
         value = default if value is None else value
         real = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not real or not math.isfinite(value) or value <= 0:
-            raise self.error(f"{name} must be a positive number, got {value!r}")
+        # The comparison holds for whole numbers past every float, which `float` would refuse.
+        if not real or not 0 < value <= sys.float_info.max:
+            raise self.error(f"{name} must be a positive number, got {value!r:.40}")
         return float(value)
 
     def must_be(self, name: str, *accepted: Any) -> None:

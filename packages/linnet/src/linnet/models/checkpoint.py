@@ -68,9 +68,10 @@ class Checkpoint:
 
         `batch` rows and `context` positions size the states of families that have any; the default
         context is what the model was made for, at most 2048. `dtype` (`f32`, `bf16`, `f16`)
-        converts the weights. Other options are those of `linnet.torch.load`. ValueError for a
-        context that the model was not made for.
+        converts the weights. Other options are those of `linnet.torch.load`. CheckpointError for
+        a context that the model was not made for, and for sizes that the source refuses.
         """
+        from linnet.graph.bound import BindingError
         from linnet.torch.load import load_program
         from linnet.torch.source_program import read_program
 
@@ -83,9 +84,11 @@ class Checkpoint:
                     f"got a context of {positions}"
                 )
             chosen |= {"Batch": batch, "Context": positions}
-        program = read_program(
-            source or family_source(self.family), None, chosen, dict(self.fixed_inputs)
-        )
+        place = source or family_source(self.family)
+        try:
+            program = read_program(place, None, chosen, dict(self.fixed_inputs))
+        except BindingError as error:
+            raise CheckpointError(f"{self.weights}: does not fit {place}: {error}") from error
         return load_program(
             program,
             weights=self.weights,
