@@ -6,6 +6,10 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
+from attention import (  # type: ignore[import-not-found]  # noqa: E402  # on the path by conftest, after the skip
+    guarded,
+)
+
 import infini.ops  # noqa: E402  # after the skip above
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -96,6 +100,21 @@ def test_few_rows_across_a_matrix_give_the_bits_of_many(
         for rows in range(1, 6):
             out = torch.full((rows, columns), float("nan"), dtype=dtype)
             assert torch.equal(infini.ops.mm(a[:rows], b, out=out), many[:rows])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", [1, 4, 9])
+@pytest.mark.parametrize(("inner", "columns"), [(7, 5), (33, 17), (130, 65)])
+def test_nothing_behind_the_operands_is_read(
+    dtype: Any, rows: int, inner: int, columns: int, seed: int
+) -> None:
+    a = random(rows, inner, dtype=dtype, seed=seed)
+    for b in (
+        random(inner, columns, dtype=dtype, seed=seed + 1),
+        random(columns, inner, dtype=dtype, seed=seed + 2).t(),
+    ):
+        last = guarded(b) if b.is_contiguous() else guarded(b.t().contiguous()).t()
+        assert torch.equal(infini.ops.mm(guarded(a), last), infini.ops.mm(a, b))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -6,6 +6,10 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
+from attention import (  # type: ignore[import-not-found]  # noqa: E402  # on the path by conftest, after the skip
+    guarded,
+)
+
 import infini.ops  # noqa: E402  # after the skip above
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
@@ -269,3 +273,23 @@ def test_bad_arguments_are_named(call: Any, kind: type[Exception], message: str)
     with pytest.raises(kind) as error:
         call()
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", [1, 2, 4, 17])
+@pytest.mark.parametrize(
+    ("inner", "group"), [(24, 8), (72, 24), (576, 32), (576, 64), (1000, 1000)]
+)
+def test_nothing_behind_the_operands_is_read(
+    dtype: Any, rows: int, inner: int, group: int, seed: int
+) -> None:
+    for name, implementations in (
+        ("linear_int8", ("native", "dynamic_int8")),
+        ("linear_int4", ("native", "dynamic_int8", "bfloat16_weight")),
+    ):
+        case = Case(name, rows, inner, 13, dtype, seed, group=group)
+        expected = {one: case(implementation=one) for one in implementations}
+        case.x = guarded(case.x)
+        case.arguments = {key: guarded(value) for key, value in case.arguments.items()}
+        for one in implementations:
+            assert torch.equal(case(implementation=one), expected[one])
