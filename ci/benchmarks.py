@@ -20,6 +20,7 @@ PROGRAMS = {
     "matrix": "packages/infiniops/benchmarks/matrix.py",
     "attention": "packages/infiniops/benchmarks/attention.py",
     "linked": "packages/linked-resolver/benchmarks/prove.py",
+    "device": "packages/torch-infini/benchmarks/run.py",
     "plans": "packages/linnet/benchmarks/plans.py",
     "decode": "packages/linnet/benchmarks/decode.py",
 }

@@ -54,6 +54,7 @@ class Operator:
     name: str
     class_name: str
     header: str
+    group: str  # "movement": its results are elements of its inputs
     dtypes: tuple[str, ...]  # of the main input
     inputs: tuple[Argument, ...]
     attributes: tuple[Attribute, ...]
@@ -133,6 +134,7 @@ def _operator(name: str, body: dict[str, Any]) -> Operator:
         name=name,
         class_name=body["class"],
         header=body["header"],
+        group=body["group"],
         dtypes=tuple(body["dtypes"]),
         inputs=tuple(_argument(item) for item in body["inputs"]),
         attributes=tuple(_attribute(item) for item in body["attributes"]),

@@ -72,6 +72,18 @@ def structured(info: str, operator: Operator, overload: Overload, kernel: Struct
     results = ", ".join(f"op.Result({i})" for i in range(len(outs)))
     out_parameters = ", ".join(f"at::Tensor& {out}" for out in outs)
     type_of = "op.common_dtype()" if kernel.elementwise else None
+
+    def checked(targets: tuple[str, ...]) -> str:
+        """The check of the type that comes before PyTorch's class may resize a result."""
+        if kernel.elementwise:
+            return "  op.CheckTypes(kInfo);"
+        source = overload.sources.get(operator.main.name)
+        tensors = {p.name for p in functional.parameters if p.type == "Tensor"}
+        type_ = f"{source if source in tensors else targets[0]}.scalar_type()"
+        return (
+            f"  CheckEitherType(kInfo, {type_}, {targets[0]}.scalar_type(), {targets[0]}.device());"
+        )
+
     text = [
         *_run(name, operator, overload, functional, outs, type_of, kernel.class_name),
         f"{_result_type(len(outs))} {name}({parameters}) {{",
@@ -91,13 +103,15 @@ def structured(info: str, operator: Operator, overload: Overload, kernel: Struct
             outs,
             (given, names),
             name,
-            "false",
+            checked(outs),
         )
         registrations.append((kernel.out.key, f"{name}Out"))
     if kernel.in_place is not None and len(outs) == 1:
         first = functional.parameters[0].name
         changed = parameters.replace(f"const at::Tensor& {first}", f"at::Tensor& {first}", 1)
-        text += _writing(f"{name}InPlace", changed, form, (first,), (given, names), name, "true")
+        text += _writing(
+            f"{name}InPlace", changed, form, (first,), (given, names), name, checked((first,)), True
+        )
         registrations.append((kernel.in_place.key, f"{name}InPlace"))
     return Kernels(
         includes=(
@@ -166,7 +180,8 @@ def shaped(
             "  Shape shape;",
             *(f"  {line}" for line in shape_statements(outputs[0], tensors, values, "shape")),
             f"  CheckOut(kInfo, {target}, {main}.device(),",
-            f"           {_type_of(outputs[0], operator)}.Of({main}.scalar_type()));",
+            f"           {_type_of(outputs[0], operator)}.Of({main}.scalar_type()),",
+            f"           /*converts=*/{'false' if operator.group == 'movement' else 'true'});",
             f"  at::native::resize_output({target}, shape);",
             f"  Run{name}({names}, {target});",
             f"  return {target};",
@@ -218,7 +233,8 @@ def _writing(
     targets: tuple[str, ...],
     passed: tuple[str, str],  # to PyTorch's class, and to the function that calls the operator
     run: str,
-    in_place: str,
+    check: str,
+    in_place: bool = False,
 ) -> list[str]:
     """A form that writes into given tensors."""
     results = ", ".join(f"op.Result({i})" for i in range(len(targets)))
@@ -227,9 +243,11 @@ def _writing(
     else:
         result_type = f"std::tuple<{', '.join(['at::Tensor&'] * len(targets))}>"
         returned = "{" + ", ".join(targets) + "}"
+    written = f"/*in_place=*/{'true' if in_place else 'false'}, {', '.join(targets)}"
     return [
         f"{result_type} {function}({parameters}) {{",
-        f"  OutForm{form} op(/*in_place=*/{in_place}, {', '.join(targets)});",
+        f"  OutForm{form} op({written});",
+        check,
         f"  op.meta({passed[0]});",
         f"  Run{run}(op, {passed[1]}, {results});",
         "  op.Finish();",
@@ -280,7 +298,7 @@ def _run(
         lines += [
             f'  CheckPlace(kInfo, "{p.name}", {p.name}, {outs[0]}.device());'
             for p in schema.parameters
-            if p.type in ("Tensor", "Optional[Tensor]")
+            if p.type in ("Tensor", "Optional[Tensor]", "List[Tensor]")
         ]
         first = next(o for o in operator.outputs if overload.sources.get(o.name) == outs[0])
         type_of = (

@@ -39,23 +39,32 @@ class Adapter:
     """A kernel written by hand; its function takes the operator's info, then the arguments."""
 
     header: str
-    source: str
+    sources: tuple[str, ...]
     function: str
     result: str
     at_registration: str = ""  # a statement that PyTorch needs beside the kernel
     includes: tuple[str, ...] = ()
 
 
+_RMS_NORM = ("csrc/ops/adapters/fused_rms_norm.cc", "csrc/ops/adapters/normalization.cc")
+_LAYER_NORM = ("csrc/ops/adapters/native_layer_norm.cc", "csrc/ops/adapters/normalization.cc")
+
 ADAPTERS = {
     "aten::_fused_rms_norm": Adapter(
         header="ops/adapters/fused_rms_norm.h",
-        source="csrc/ops/adapters/fused_rms_norm.cc",
+        sources=_RMS_NORM,
         function="FusedRmsNorm",
         result="std::tuple<at::Tensor, at::Tensor>",
     ),
+    "aten::rms_norm": Adapter(
+        header="ops/adapters/fused_rms_norm.h",
+        sources=_RMS_NORM,
+        function="RmsNorm",
+        result="at::Tensor",
+    ),
     "aten::_scaled_dot_product_fused_attention_overrideable": Adapter(
         header="ops/adapters/fused_attention.h",
-        source="csrc/ops/adapters/fused_attention.cc",
+        sources=("csrc/ops/adapters/fused_attention.cc",),
         function="FusedAttention",
         result="adapters::AttentionResult",
         at_registration="at::native::_fused_sdp_choice_stub.set_privateuse1_dispatch_ptr("
@@ -64,9 +73,15 @@ ADAPTERS = {
     ),
     "aten::native_layer_norm": Adapter(
         header="ops/adapters/native_layer_norm.h",
-        source="csrc/ops/adapters/native_layer_norm.cc",
+        sources=_LAYER_NORM,
         function="NativeLayerNorm",
         result="adapters::LayerNormResult",
+    ),
+    "aten::layer_norm": Adapter(
+        header="ops/adapters/native_layer_norm.h",
+        sources=_LAYER_NORM,
+        function="LayerNorm",
+        result="at::Tensor",
     ),
 }
 
@@ -85,6 +100,16 @@ GRADIENTS = {
         header="autograd/fused_rms_norm.h",
         source="csrc/autograd/fused_rms_norm.cc",
         function="FusedRmsNorm",
+    ),
+    "aten::rms_norm": Gradient(
+        header="autograd/fused_rms_norm.h",
+        source="csrc/autograd/fused_rms_norm.cc",
+        function="RmsNorm",
+    ),
+    "aten::layer_norm": Gradient(
+        header="autograd/native_layer_norm.h",
+        source="csrc/autograd/native_layer_norm.cc",
+        function="LayerNorm",
     ),
     "aten::linear": Gradient(
         header="autograd/linear.h",
@@ -240,6 +265,6 @@ def _adapted(info: str, schema: Schema, adapter: Adapter) -> Kernels:
         includes=(f'"{adapter.header}"', *adapter.includes),
         functions=text,
         registrations=((schema.key, function),),
-        sources=(adapter.source,),
+        sources=adapter.sources,
         at_registration=adapter.at_registration,
     )

@@ -92,14 +92,14 @@ SIBLINGS = {
         f"aten::{comparison}.Tensor_out": (Sibling(f"aten::{comparison}.Scalar_out"),)
         for comparison in ("eq", "ne", "lt", "le", "gt", "ge")
     },
-    "aten::pow.Tensor_Tensor_out": (
-        Sibling("aten::pow.Tensor_Scalar_out"),
-        Sibling("aten::pow.Scalar_out"),
-    ),
+    "aten::pow.Tensor_Tensor_out": (Sibling("aten::pow.Tensor_Scalar_out"),),
     "aten::clamp.out": (
         Sibling("aten::clamp_min.out", absent=("max",)),
         Sibling("aten::clamp_max.out", absent=("min",)),
     ),
+    # PyTorch composes these two of the others, which give statistics beside the result.
+    "aten::native_layer_norm": (Sibling("aten::layer_norm"),),
+    "aten::_fused_rms_norm": (Sibling("aten::rms_norm"),),
     "aten::maximum.out": (Sibling("aten::clamp_min.Tensor_out", {"other": "min"}),),
     "aten::minimum.out": (Sibling("aten::clamp_max.Tensor_out", {"other": "max"}),),
 }

@@ -60,7 +60,11 @@ void RegisterBackend() {
   const std::vector<std::string> listed = RegisteredOverloads();
   const std::set<std::string> served(listed.begin(), listed.end());
   RegisterComposed({operators, served});
+  RegisterComposedMath({operators, served});
+  RegisterComposedActivations({operators, served});
+  RegisterComposedStatistics({operators, served});
   RegisterComposedTraining({operators, served});
+  RegisterComposedOptimizers({operators, served});
   RegisterGradients(Registrations("aten", DispatchKey::AutogradPrivateUse1));
   RegisterAutocast(Registrations("aten", DispatchKey::AutocastPrivateUse1),
                    Registrations("_", DispatchKey::AutocastPrivateUse1));

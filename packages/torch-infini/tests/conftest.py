@@ -9,11 +9,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import pytest
 import torch
 
 import torch_infini  # noqa: F401  # where autoload is off, or the package is not installed
+
+sys.path.insert(0, str(Path(__file__).parent / "support"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -98,18 +98,21 @@ def block() -> nn.Module:
 
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "sgd": lambda parameters, foreach: torch.optim.SGD(
-        parameters, lr=0.05, momentum=0.9, foreach=foreach
+    "sgd": lambda parameters, **mode: torch.optim.SGD(parameters, lr=0.05, momentum=0.9, **mode),
+    "adam": lambda parameters, **mode: torch.optim.Adam(parameters, lr=0.01, **mode),
+    "adamw": lambda parameters, **mode: torch.optim.AdamW(
+        parameters, lr=0.01, amsgrad=True, **mode
     ),
-    "adam": lambda parameters, foreach: torch.optim.Adam(parameters, lr=0.01, foreach=foreach),
 }
 
+MODES = {"plain": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
 
-@pytest.mark.parametrize("foreach", [False, True])
+
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize(("make", "shape"), [(mlp, (6, 8)), (block, (6, 3, 8))])
 def test_training_loses_as_on_the_cpu(
-    make: Callable[[], nn.Module], shape: tuple[int, ...], optimizer: str, foreach: bool
+    make: Callable[[], nn.Module], shape: tuple[int, ...], optimizer: str, mode: str
 ) -> None:
     torch.manual_seed(1)
     model = make()
@@ -117,7 +120,7 @@ def test_training_loses_as_on_the_cpu(
     losses: dict[str, list[float]] = {}
     for device in ("cpu", "infini"):
         net = copy.deepcopy(model).to(device)
-        steps = OPTIMIZERS[optimizer](net.parameters(), foreach=foreach)
+        steps = OPTIMIZERS[optimizer](net.parameters(), **MODES[mode])
         losses[device] = []
         for step in range(50):
             x, y = (tensor.to(device) for tensor in data[step % len(data)])
@@ -132,10 +135,11 @@ def test_training_loses_as_on_the_cpu(
     )
 
 
-def test_scaled_gradients_step_and_a_broken_one_is_skipped() -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_scaled_gradients_step_and_a_broken_one_is_skipped(mode: str) -> None:
     torch.manual_seed(0)
     net = mlp().to("infini")
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, **MODES[mode])
     scaler = torch.amp.GradScaler("infini", init_scale=1024.0)
     x, y = torch.randn(6, 8).to("infini"), torch.randint(4, (6,)).to("infini")
     before = [p.detach().cpu().clone() for p in net.parameters()]

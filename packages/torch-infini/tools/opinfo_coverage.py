@@ -76,6 +76,22 @@ def plain(value: Any) -> Any:
     return value
 
 
+def compare(found: Any, expected: Any) -> None:
+    """Asserts that results agree: floating ones nearly, since sums may be taken in another order,
+    and others exactly, whatever the operands are.
+    """
+    if isinstance(expected, torch.Tensor):
+        inexact = expected.is_floating_point() or expected.is_complex()
+        relative, absolute = (1e-4, 1e-5) if inexact else (0.0, 0.0)
+        torch.testing.assert_close(found, expected, equal_nan=True, rtol=relative, atol=absolute)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), f"{len(found)} results instead of {len(expected)}"
+        for one, other in zip(found, expected, strict=True):
+            compare(one, other)
+    else:
+        assert found == expected, f"{found!r} instead of {expected!r}"
+
+
 def check(info: Any, dtype: torch.dtype, samples: int = SAMPLES) -> None:
     """Compares an operator with the CPU on its first `samples` samples.
 
@@ -86,11 +102,7 @@ def check(info: Any, dtype: torch.dtype, samples: int = SAMPLES) -> None:
     for sample in islice(info.sample_inputs("cpu", dtype), samples):
         expected = info(sample.input, *sample.args, **sample.kwargs)
         found = info(to_infini(sample.input), *to_infini(sample.args), **to_infini(sample.kwargs))
-        # Sums may be taken in another order.
-        relative, absolute = (1e-4, 1e-5) if dtype.is_floating_point else (0.0, 0.0)
-        torch.testing.assert_close(
-            to_cpu(found), plain(expected), equal_nan=True, rtol=relative, atol=absolute
-        )
+        compare(to_cpu(found), plain(expected))
 
 
 def reason_of(error: BaseException) -> str:

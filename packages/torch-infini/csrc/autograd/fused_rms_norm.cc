@@ -3,20 +3,23 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/_fused_rms_norm.h>
+#include <ATen/ops/rms_norm.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <vector>
 
 #include "autograd/requires_grad.h"
 #include "ops/adapters/fused_rms_norm.h"
+#include "ops/adapters/normalization.h"
 
 namespace torch_infini::autograd {
 namespace {
 
+using adapters::WideType;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct FusedRmsNormFunction : torch::autograd::Function<FusedRmsNormFunction> {
+struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             c10::IntArrayRef normalized_shape,
                             const std::optional<at::Tensor>& weight, std::optional<double> eps) {
@@ -24,7 +27,7 @@ struct FusedRmsNormFunction : torch::autograd::Function<FusedRmsNormFunction> {
     context->saved_data["dims"] = static_cast<std::int64_t>(normalized_shape.size());
     context->saved_data["eps"] = eps.value_or(adapters::DefaultEpsilon(input.scalar_type()));
     const at::AutoDispatchBelowADInplaceOrView below;
-    return std::get<0>(at::_fused_rms_norm(input, normalized_shape, weight, eps));
+    return at::rms_norm(input, normalized_shape, weight, eps);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -32,17 +35,14 @@ struct FusedRmsNormFunction : torch::autograd::Function<FusedRmsNormFunction> {
     const at::Tensor& gradient = gradients[0];
     variable_list results(4);
     if (!gradient.defined()) return results;
-    const bool narrow = c10::isReducedFloatingType(saved[0].scalar_type());
-    const c10::ScalarType type = narrow ? c10::ScalarType::Float : saved[0].scalar_type();
+    const c10::ScalarType type = WideType(saved[0].scalar_type());
     const at::Tensor input = saved[0].to(type);
     const at::Tensor outer = gradient.to(type);
     const std::int64_t kept = input.dim() - context->saved_data["dims"].toInt();
     const std::vector<std::int64_t> normalized = Range(kept, input.dim());
 
-    const at::Tensor scale = (input * input)
-                                 .mean(normalized, /*keepdim=*/true)
-                                 .add(context->saved_data["eps"].toDouble())
-                                 .rsqrt();
+    const at::Tensor scale =
+        adapters::ReciprocalRoot(input, normalized, context->saved_data["eps"].toDouble());
     const at::Tensor unit = input * scale;
     if (context->needs_input_grad(0)) {
       const at::Tensor inner = saved[1].defined() ? outer * saved[1].to(type) : outer;
@@ -58,17 +58,44 @@ struct FusedRmsNormFunction : torch::autograd::Function<FusedRmsNormFunction> {
   }
 };
 
+/// `rms_norm` of operators that differentiate forward.
+at::Tensor Compose(const at::Tensor& input, c10::IntArrayRef normalized_shape,
+                   const std::optional<at::Tensor>& weight, std::optional<double> eps) {
+  adapters::CheckNormalizedShape("rms_norm", input, normalized_shape);
+  const at::Tensor wide = input.to(WideType(input.scalar_type()));
+  at::Tensor result =
+      wide * adapters::ReciprocalRoot(wide, adapters::LastDims(input, normalized_shape.size()),
+                                      eps.value_or(adapters::DefaultEpsilon(input.scalar_type())));
+  if (weight.has_value() && weight->defined()) result = result * weight->to(wide.scalar_type());
+  return result.to(input.scalar_type());
+}
+
 }  // namespace
+
+at::Tensor RmsNorm(const at::Tensor& input, c10::IntArrayRef normalized_shape,
+                   const std::optional<at::Tensor>& weight, std::optional<double> eps) {
+  if (IsDual(input) || IsDual(weight)) return Compose(input, normalized_shape, weight, eps);
+  if (IsDifferentiated(input) || IsDifferentiated(weight)) {
+    return RmsNormFunction::apply(input, normalized_shape, weight, eps);
+  }
+  const at::AutoDispatchBelowADInplaceOrView below;
+  return at::rms_norm(input, normalized_shape, weight, eps);
+}
 
 std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(const at::Tensor& input,
                                                 c10::IntArrayRef normalized_shape,
                                                 const std::optional<at::Tensor>& weight,
                                                 std::optional<double> eps) {
-  if (IsDifferentiated(input) || IsDifferentiated(weight)) {
-    return {FusedRmsNormFunction::apply(input, normalized_shape, weight, eps), at::Tensor()};
+  if (!IsDifferentiated(input) && !IsDifferentiated(weight)) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    return at::_fused_rms_norm(input, normalized_shape, weight, eps);
   }
+  const at::Tensor result = RmsNorm(input, normalized_shape, weight, eps);
   const at::AutoDispatchBelowADInplaceOrView below;
-  return at::_fused_rms_norm(input, normalized_shape, weight, eps);
+  const c10::ScalarType type = input.scalar_type();
+  return {result, adapters::ReciprocalRoot(input.detach().to(WideType(type)),
+                                           adapters::LastDims(input, normalized_shape.size()),
+                                           eps.value_or(adapters::DefaultEpsilon(type)))};
 }
 
 }  // namespace torch_infini::autograd

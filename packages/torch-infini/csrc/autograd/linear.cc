@@ -1,7 +1,9 @@
 #include "autograd/linear.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "autograd/requires_grad.h"
@@ -49,6 +51,10 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 
 at::Tensor Linear(const at::Tensor& input, const at::Tensor& weight,
                   const std::optional<at::Tensor>& bias) {
+  if (IsDual(input) || IsDual(weight) || IsDual(bias)) {
+    const at::Tensor product = at::matmul(input, weight.t());
+    return bias.has_value() && bias->defined() ? at::add(product, *bias) : product;
+  }
   if (IsDifferentiated(input) || IsDifferentiated(weight) || IsDifferentiated(bias)) {
     return LinearFunction::apply(input, weight, bias);
   }

@@ -2,10 +2,15 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <vector>
+
 #include "autograd/requires_grad.h"
+#include "ops/adapters/native_layer_norm.h"
+#include "ops/adapters/normalization.h"
 
 namespace torch_infini::autograd {
 namespace {
@@ -13,7 +18,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct NativeLayerNormFunction : torch::autograd::Function<NativeLayerNormFunction> {
+struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             c10::IntArrayRef normalized_shape,
                             const std::optional<at::Tensor>& weight,
@@ -23,7 +28,7 @@ struct NativeLayerNormFunction : torch::autograd::Function<NativeLayerNormFuncti
     context->saved_data["eps"] = eps;
     context->saved_data["has_bias"] = bias.has_value() && bias->defined();
     const at::AutoDispatchBelowADInplaceOrView below;
-    return std::get<0>(at::native_layer_norm(input, normalized_shape, weight, bias, eps));
+    return at::layer_norm(input, normalized_shape, weight, bias, eps);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -31,8 +36,7 @@ struct NativeLayerNormFunction : torch::autograd::Function<NativeLayerNormFuncti
     variable_list results(5);
     if (!gradients[0].defined()) return results;
     const c10::ScalarType narrow = saved[0].scalar_type();
-    const c10::ScalarType type =
-        c10::isReducedFloatingType(narrow) ? c10::ScalarType::Float : narrow;
+    const c10::ScalarType type = adapters::WideType(narrow);
     const at::Tensor input = saved[0].to(type);
     const at::Tensor outer = gradients[0].to(type);
     const bool weighted = saved[1].defined();
@@ -40,10 +44,8 @@ struct NativeLayerNormFunction : torch::autograd::Function<NativeLayerNormFuncti
     const std::vector<std::int64_t> normalized = Range(kept, input.dim());
 
     const at::Tensor centred = input - input.mean(normalized, /*keepdim=*/true);
-    const at::Tensor scale = (centred * centred)
-                                 .mean(normalized, /*keepdim=*/true)
-                                 .add(context->saved_data["eps"].toDouble())
-                                 .rsqrt();
+    const at::Tensor scale =
+        adapters::ReciprocalRoot(centred, normalized, context->saved_data["eps"].toDouble());
     const at::Tensor unit = centred * scale;
     const auto over_rows = [&](const at::Tensor& each) {
       return (kept == 0 ? each : each.sum(Range(0, kept))).to(narrow);
@@ -64,17 +66,49 @@ struct NativeLayerNormFunction : torch::autograd::Function<NativeLayerNormFuncti
   }
 };
 
+/// `layer_norm` of operators that differentiate forward.
+at::Tensor Compose(const at::Tensor& input, c10::IntArrayRef normalized_shape,
+                   const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
+                   double eps) {
+  adapters::CheckNormalizedShape("layer_norm", input, normalized_shape);
+  const c10::ScalarType type = adapters::WideType(input.scalar_type());
+  const std::vector<std::int64_t> last = adapters::LastDims(input, normalized_shape.size());
+  const at::Tensor wide = input.to(type);
+  const at::Tensor centred = wide - wide.mean(last, /*keepdim=*/true);
+  at::Tensor result = centred * adapters::ReciprocalRoot(centred, last, eps);
+  if (weight.has_value() && weight->defined()) result = result * weight->to(type);
+  if (bias.has_value() && bias->defined()) result = result + bias->to(type);
+  return result.to(input.scalar_type());
+}
+
 }  // namespace
+
+at::Tensor LayerNorm(const at::Tensor& input, c10::IntArrayRef normalized_shape,
+                     const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
+                     double eps, bool /*cudnn_enable*/) {
+  if (IsDual(input) || IsDual(weight) || IsDual(bias)) {
+    return Compose(input, normalized_shape, weight, bias, eps);
+  }
+  if (IsDifferentiated(input) || IsDifferentiated(weight) || IsDifferentiated(bias)) {
+    return LayerNormFunction::apply(input, normalized_shape, weight, bias, eps);
+  }
+  const at::AutoDispatchBelowADInplaceOrView below;
+  return at::layer_norm(input, normalized_shape, weight, bias, eps);
+}
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> NativeLayerNorm(
     const at::Tensor& input, c10::IntArrayRef normalized_shape,
     const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias, double eps) {
-  if (IsDifferentiated(input) || IsDifferentiated(weight) || IsDifferentiated(bias)) {
-    return {NativeLayerNormFunction::apply(input, normalized_shape, weight, bias, eps),
-            at::Tensor(), at::Tensor()};
+  if (!IsDifferentiated(input) && !IsDifferentiated(weight) && !IsDifferentiated(bias)) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    return at::native_layer_norm(input, normalized_shape, weight, bias, eps);
   }
+  const at::Tensor result =
+      LayerNorm(input, normalized_shape, weight, bias, eps, /*cudnn_enable=*/false);
   const at::AutoDispatchBelowADInplaceOrView below;
-  return at::native_layer_norm(input, normalized_shape, weight, bias, eps);
+  const auto [mean, scale] =
+      adapters::LayerStatistics(input.detach(), normalized_shape.size(), eps);
+  return {result, mean, scale};
 }
 
 }  // namespace torch_infini::autograd

@@ -13,11 +13,21 @@
 
 namespace torch_infini::autograd {
 
+/// Whether `tensor` takes part in forward differentiation. The gradients here
+/// are for reverse differentiation; operators are composed of others for this.
+inline bool IsDual(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.unsafeGetTensorImpl()->_fw_grad(/*level=*/0, tensor).defined();
+}
+
+inline bool IsDual(const std::optional<at::Tensor>& tensor) {
+  return tensor.has_value() && IsDual(*tensor);
+}
+
 /// Whether `tensor` takes part in reverse or forward differentiation.
 inline bool IsDifferentiated(const at::Tensor& tensor) {
   if (!tensor.defined()) return false;
   if (tensor.requires_grad() && c10::AutogradState::get_tls_state().get_grad_mode()) return true;
-  return tensor.unsafeGetTensorImpl()->_fw_grad(/*level=*/0, tensor).defined();
+  return IsDual(tensor);
 }
 
 inline bool IsDifferentiated(const std::optional<at::Tensor>& tensor) {

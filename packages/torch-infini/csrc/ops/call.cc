@@ -37,11 +37,13 @@ void CheckSameType(const OperatorInfo& info, const char* argument, const at::Ten
 }
 
 void CheckOut(const OperatorInfo& info, const at::Tensor& out, c10::Device device,
-              c10::ScalarType type) {
+              c10::ScalarType type, bool converts) {
   TORCH_CHECK(out.device() == device, info.overload, ": expected `out` on ", device, ", it is on ",
               out.device());
-  TORCH_CHECK(out.scalar_type() == type, info.overload, ": expected `out` of type ", TypeName(type),
-              ", got ", TypeName(out.scalar_type()));
+  const c10::ScalarType given = out.scalar_type();
+  TORCH_CHECK(converts ? c10::canCast(type, given) : type == given, info.overload,
+              ": a result of type ", TypeName(type), " cannot go to `out` of type ",
+              TypeName(given));
 }
 
 }  // namespace torch_infini

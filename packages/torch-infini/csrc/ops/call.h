@@ -2,6 +2,7 @@
 #ifndef TORCH_INFINI_OPS_CALL_H_
 #define TORCH_INFINI_OPS_CALL_H_
 
+#include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/Scalar.h>
 #include <c10/core/ScalarType.h>
@@ -54,6 +55,14 @@ inline void CheckType(const OperatorInfo& info, c10::ScalarType type, c10::Devic
   }
 }
 
+/// Checks that `info` has kernels for operands of `type`, or for a result of `out`, to which a
+/// reduction may convert them.
+inline void CheckEitherType(const OperatorInfo& info, c10::ScalarType type, c10::ScalarType out,
+                            c10::Device device) {
+  const auto known = ToDataType(out);
+  if (!known.has_value() || !info.Takes(*known)) CheckType(info, type, device);
+}
+
 /// Checks that `tensor` is a strided tensor on `device`.
 void CheckPlace(const OperatorInfo& info, const char* argument, const at::Tensor& tensor,
                 c10::Device device);
@@ -64,13 +73,20 @@ inline void CheckPlace(const OperatorInfo& info, const char* argument,
   if (tensor.has_value() && tensor->defined()) CheckPlace(info, argument, *tensor, device);
 }
 
+/// The same for each tensor of a list.
+inline void CheckPlace(const OperatorInfo& info, const char* argument,
+                       const at::ITensorListRef& tensors, c10::Device device) {
+  for (const at::Tensor& tensor : tensors) CheckPlace(info, argument, tensor, device);
+}
+
 /// Checks that `tensor` has the element type of the operator's main argument.
 void CheckSameType(const OperatorInfo& info, const char* argument, const at::Tensor& tensor,
                    const char* main_argument, const at::Tensor& main);
 
-/// Checks that `out` can take a result of `type` on `device`.
+/// Checks that `out` can take a result of `type` on `device`: of this type alone,
+/// or of one that PyTorch `converts` to.
 void CheckOut(const OperatorInfo& info, const at::Tensor& out, c10::Device device,
-              c10::ScalarType type);
+              c10::ScalarType type, bool converts);
 
 /// The context and the views of one call on one device.
 class Call {

@@ -1,7 +1,9 @@
 #include "ops/composed.h"
 
 #include <ATen/Functions.h>
+#include <ATen/ScalarOps.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/core/IListRef.h>
 #include <ATen/native/TypeProperties.h>
 #include <ATen/ops/aminmax_meta.h>
@@ -70,7 +72,8 @@ Tensor& MaskedFillTensor(Tensor& self, const Tensor& mask, const Tensor& value) 
   TORCH_CHECK(mask.scalar_type() == c10::ScalarType::Bool,
               "masked_fill_ only supports boolean masks, but got mask with dtype ",
               mask.scalar_type());
-  return self.copy_(at::where(mask.expand(self.sizes()), value.to(self.scalar_type()), self));
+  // `self` is operand and result, which InfiniOps' `where` allows.
+  return at::where_out(self, mask.expand(self.sizes()), value.to(self.scalar_type()), self);
 }
 
 Tensor& MaskedFillScalar(Tensor& self, const Tensor& mask, const Scalar& value) {
@@ -78,12 +81,15 @@ Tensor& MaskedFillScalar(Tensor& self, const Tensor& mask, const Scalar& value) 
                           at::scalar_tensor(value, at::TensorOptions().dtype(self.scalar_type())));
 }
 
+at::TensorOptions LongOn(const Tensor& tensor) {
+  return at::TensorOptions().dtype(c10::kLong).device(tensor.device());
+}
+
 /// Keeps the elements of `self` whose column is less than, or greater than, its
 /// row by at most, or at least, `diagonal`.
 Tensor& Triangle(const Tensor& self, std::int64_t diagonal, bool lower, Tensor& out) {
-  const auto options = at::TensorOptions().dtype(c10::kLong).device(self.device());
-  const Tensor rows = at::arange(self.size(-2), options).unsqueeze(1);
-  const Tensor distance = at::arange(self.size(-1), options) - rows;
+  const Tensor rows = at::arange(self.size(-2), LongOn(self)).unsqueeze(1);
+  const Tensor distance = at::arange(self.size(-1), LongOn(self)) - rows;
   const Tensor kept = lower ? distance.le(diagonal) : distance.ge(diagonal);
   const Tensor zero = at::scalar_tensor(0, at::TensorOptions().dtype(self.scalar_type()));
   return out.copy_(at::where(kept, self, zero));
@@ -97,6 +103,11 @@ Tensor& TrilOut(const Tensor& self, std::int64_t diagonal, Tensor& out) {
 Tensor& TriuOut(const Tensor& self, std::int64_t diagonal, Tensor& out) {
   out.resize_(self.sizes());
   return Triangle(self, diagonal, /*lower=*/false, out);
+}
+
+/// PyTorch's class of this overload leaves the check of the result to the other.
+Tensor& PowScalarOut(const Scalar& base, const Tensor& exponent, Tensor& out) {
+  return at::pow_out(out, at::native::wrapped_scalar_tensor(base), exponent);
 }
 
 Tensor& DivModeOut(const Tensor& self, const Tensor& other,
@@ -123,30 +134,46 @@ Tensor CountNonzero(const Tensor& self, OptionalIntArrayRef dims, bool keepdim) 
   return at::sum(marks, dims, keepdim);
 }
 
-/// Writes a truth value; `out` is bool, or uint8 for uint8 operands, as in PyTorch.
-Tensor& Truth(const Tensor& truth, Tensor& out) {
+/// Whether any element, or every one, is not 0; `out` is bool, or uint8 for uint8 operands, as in
+/// PyTorch.
+Tensor& Truth(const Tensor& self, at::IntArrayRef dims, bool keepdim, bool every, Tensor& out) {
   TORCH_CHECK(
       out.scalar_type() == c10::ScalarType::Bool || out.scalar_type() == c10::ScalarType::Byte,
       "Expected out tensor to have dtype bool or uint8, but got ", out.scalar_type());
+  const Tensor marks = self.scalar_type() == c10::ScalarType::Bool ? self : self.ne(0);
+  if (self.numel() == 0) {
+    // No element is the extreme of nothing.
+    const Tensor count = at::sum(marks, dims, keepdim);
+    out.resize_(count.sizes());
+    return out.copy_(every ? count.eq(0) : count.gt(0));
+  }
+  if (out.scalar_type() == c10::ScalarType::Bool) {
+    return every ? at::amin_out(out, marks, dims, keepdim)
+                 : at::amax_out(out, marks, dims, keepdim);
+  }
+  const Tensor truth = every ? at::amin(marks, dims, keepdim) : at::amax(marks, dims, keepdim);
   out.resize_(truth.sizes());
   return out.copy_(truth);
 }
 
 Tensor& AnyDimOut(const Tensor& self, std::int64_t dim, bool keepdim, Tensor& out) {
-  return Truth(CountNonzero(self, dim, keepdim).gt(0), out);
+  return Truth(self, dim, keepdim, /*every=*/false, out);
 }
 
 Tensor& AnyOut(const Tensor& self, Tensor& out) {
-  return Truth(CountNonzero(self, c10::nullopt, false).gt(0), out);
+  return Truth(self, {}, /*keepdim=*/false, /*every=*/false, out);
 }
 
 Tensor& AllDimOut(const Tensor& self, std::int64_t dim, bool keepdim, Tensor& out) {
-  const std::int64_t count = self.dim() == 0 ? 1 : self.size(dim);
-  return Truth(CountNonzero(self, dim, keepdim).eq(count), out);
+  return Truth(self, dim, keepdim, /*every=*/true, out);
 }
 
 Tensor& AllOut(const Tensor& self, Tensor& out) {
-  return Truth(CountNonzero(self, c10::nullopt, false).eq(self.numel()), out);
+  return Truth(self, {}, /*keepdim=*/false, /*every=*/true, out);
+}
+
+Tensor CountNonzeroAlong(const Tensor& self, at::IntArrayRef dims) {
+  return CountNonzero(self, dims, /*keepdim=*/false);
 }
 
 void RequireElements(const char* name, const Tensor& self) {
@@ -326,6 +353,17 @@ Tensor& CatOut(const at::ITensorListRef& list, std::int64_t dim, Tensor& out) {
   return out.copy_(result);
 }
 
+Tensor Flip(const Tensor& self, at::IntArrayRef dims) {
+  Tensor result = self;
+  const auto flipped = at::dim_list_to_bitset(dims, self.dim());
+  for (std::int64_t dim = 0; dim < self.dim(); ++dim) {
+    if (!flipped[static_cast<std::size_t>(dim)]) continue;
+    const auto places = at::arange(self.size(dim) - 1, -1, -1, LongOn(self));
+    result = at::index_select(result, dim, places);
+  }
+  return result.is_same(self) ? self.clone() : result;
+}
+
 // --- Membership ---
 
 Tensor& IsinOut(const Tensor& elements, const Tensor& tested, bool /*assume_unique*/, bool invert,
@@ -343,6 +381,7 @@ void RegisterComposed(Composed library) {
       .Add("addcdiv.out", TORCH_FN(AddcdivOut))
       .Add("lerp.Scalar_out", TORCH_FN(LerpScalarOut))
       .Add("lerp.Tensor_out", TORCH_FN(LerpTensorOut))
+      .Add("pow.Scalar_out", TORCH_FN(PowScalarOut))
       .Add("div.out_mode", TORCH_FN(DivModeOut))
       .Add("scatter.value_out", TORCH_FN(ScatterValueOut))
       .Add("sign.out", TORCH_FN(SignOut))
@@ -354,6 +393,7 @@ void RegisterComposed(Composed library) {
       .Add("masked_fill_.Scalar", TORCH_FN(MaskedFillScalar))
       .Add("tril.out", TORCH_FN(TrilOut))
       .Add("triu.out", TORCH_FN(TriuOut))
+      .Add("count_nonzero.dim_IntList", TORCH_FN(CountNonzeroAlong))
       .Add("any.out", TORCH_FN(AnyDimOut))
       .Add("any.all_out", TORCH_FN(AnyOut))
       .Add("all.out", TORCH_FN(AllDimOut))
@@ -377,7 +417,9 @@ void RegisterComposed(Composed library) {
       .Add("nonzero", TORCH_FN(Nonzero))
       .Add("masked_select", TORCH_FN(MaskedSelect))
       .Add("index_add.out", TORCH_FN(IndexAddOut))
-      .Add("index_copy.out", TORCH_FN(IndexCopyOut));
+      .Add("index_copy.out", TORCH_FN(IndexCopyOut))
+      .Add("scatter_add.out", TORCH_FN(ScatterAddOut))
+      .Add("flip", TORCH_FN(Flip));
 }
 
 }  // namespace torch_infini

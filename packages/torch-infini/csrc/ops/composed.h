@@ -33,8 +33,20 @@ class Composed {
 /// Elementwise operators, reductions and indexing.
 void RegisterComposed(Composed library);
 
-/// Losses, gradients and what optimizers need.
+/// Logarithms, rounding and other elementwise functions.
+void RegisterComposedMath(Composed library);
+
+/// Activations, losses and dropout, with their gradients.
+void RegisterComposedActivations(Composed library);
+
+/// Statistics, products and rearrangements.
+void RegisterComposedStatistics(Composed library);
+
+/// Losses, gradients and what mixed precision needs.
 void RegisterComposedTraining(Composed library);
+
+/// The fused steps of optimizers.
+void RegisterComposedOptimizers(Composed library);
 
 }  // namespace torch_infini
 

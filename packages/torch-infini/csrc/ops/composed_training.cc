@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "ops/composed.h"
+#include "ops/index.h"
 
 namespace torch_infini {
 namespace {
@@ -152,15 +153,14 @@ Tensor EmbeddingDenseBackward(const Tensor& gradient, const Tensor& indices, std
                               std::int64_t padding, bool scale_by_frequency) {
   const Tensor flat = indices.reshape({-1});
   const Tensor rows = gradient.reshape({flat.numel(), -1});
-  const auto numbers =
-      at::arange(count, at::TensorOptions().dtype(flat.scalar_type()).device(flat.device()));
-  // One row of zeros and ones for each position, so that repeated ones add up.
-  Tensor chosen = flat.unsqueeze(1).eq(numbers);
-  if (padding >= 0) chosen = chosen.logical_and(flat.ne(padding).unsqueeze(1));
-  const Tensor shares = chosen.to(rows.scalar_type());
-  const Tensor sums = at::mm(shares.t(), rows);
+  const Tensor ones = at::ones({flat.numel(), 1}, rows.options());
+  Tensor kept = flat.ne(padding).unsqueeze(1);
+  const Tensor zero = Number(0, rows);
+  const bool padded = padding >= 0;
+  const Tensor sums = SumByPlace(padded ? at::where(kept, rows, zero) : rows, flat, count);
   if (!scale_by_frequency) return sums;
-  return at::div(sums, at::clamp_min(at::sum(shares, 0), 1).unsqueeze(1));
+  const Tensor counts = SumByPlace(padded ? at::where(kept, ones, zero) : ones, flat, count);
+  return at::div(sums, at::clamp_min(counts, 1));
 }
 
 // --- Mixed precision ---

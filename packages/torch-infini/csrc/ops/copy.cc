@@ -3,7 +3,6 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ScalarOps.h>
-#include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/as_strided.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
@@ -13,6 +12,7 @@
 
 #include <cstring>
 
+#include "ops/element.h"
 #include "ops/empty.h"
 #include "ops/operator_table.h"
 #include "ops/strided_runs.h"
@@ -202,15 +202,28 @@ at::Tensor& FillTensor(at::Tensor& self, const at::Tensor& value) {
 
 at::Tensor& FillScalar(at::Tensor& self, const at::Scalar& value) {
   if (self.numel() == 0) return self;
-  const at::Tensor host = c10::scalar_to_tensor(value).to(self.scalar_type());
   at::assert_no_internal_overlap(self);
-  if (!self.is_conj() && !self.is_neg() && FillOnDevice(self, host.item())) return self;
-  return FillTensor(self, host);
+  if (!self.is_conj() && !self.is_neg()) {
+    Element element(self.scalar_type());
+    element.Set(value);
+    if (FillOnDevice(self, element.Get())) return self;
+  }
+  return FillTensor(self, c10::scalar_to_tensor(value).to(self.scalar_type()));
 }
 
 at::Scalar LocalScalar(const at::Tensor& self) {
   TORCH_CHECK(self.numel() == 1, "expected a tensor with one element, got ", self.sizes());
-  return at::_local_scalar_dense(ToHost(self));
+  Element element(self.scalar_type());
+  BoundThread();
+  if (HostSeesElements()) {
+    std::memcpy(element.data(), DataOf(self), self.itemsize());
+  } else {
+    const c10::DeviceGuard guard(self.device());
+    const c10::Stream stream = CurrentStream(IndexOf(self));
+    Enqueue(element.data(), DataOf(self), self.itemsize(), rt::MemcpyKind::kDeviceToHost, stream);
+    SynchronizeStream(stream);
+  }
+  return element.Get(self.is_conj(), self.is_neg());
 }
 
 void RecordStreamEntry(at::Tensor& self, c10::Stream stream) {
@@ -287,16 +300,38 @@ at::Tensor ToHost(const at::Tensor& tensor) {
   return host;
 }
 
-at::Tensor UploadScalar(const at::Tensor& scalar, c10::ScalarType type, c10::DeviceIndex device) {
-  const at::Tensor value = scalar.to(type);
+bool HostSeesElements() {
+  const Backend& backend = GetBackend();
+  return backend.Has(rt::Capability::kHostAccess) && !backend.Has(rt::Capability::kAsyncStreams);
+}
+
+at::Tensor UploadNumber(const at::Scalar& number, c10::ScalarType type, c10::DeviceIndex device) {
   at::Tensor result = EmptyStrided({}, {}, type, device);
-  const std::size_t bytes = value.itemsize();
+  Element element(type);
+  element.Set(number);
+  BoundThread();
+  if (HostSeesElements()) {
+    std::memcpy(DataOf(result), element.data(), result.itemsize());
+    return result;
+  }
+  // A kernel needs no memory of the host, whose later reuse would have to be tracked.
+  if (FillOnDevice(result, element.Get())) return result;
+  const std::size_t bytes = result.itemsize();
   const c10::DataPtr staging = PinnedAllocator().allocate(bytes);
-  std::memcpy(staging.get(), value.const_data_ptr(), bytes);
+  std::memcpy(staging.get(), element.data(), bytes);
   const c10::Stream stream = CurrentStream(device);
   Enqueue(DataOf(result), staging.get(), bytes, rt::MemcpyKind::kHostToDevice, stream);
   RecordPinnedUse(staging, stream);
   return result;
+}
+
+at::Tensor UploadNumber(const at::Tensor& number, c10::ScalarType type, c10::DeviceIndex device) {
+  TORCH_CHECK(number.device().is_cpu() && number.numel() == 1,
+              "expected a number or a CPU tensor of one element, got one of shape ", number.sizes(),
+              " on ", number.device());
+  Element element(number.scalar_type());
+  std::memcpy(element.data(), number.const_data_ptr(), number.itemsize());
+  return UploadNumber(element.Get(number.is_conj(), number.is_neg()), type, device);
 }
 
 void RegisterCopy(torch::Library& library) {

@@ -3,6 +3,7 @@
 #define TORCH_INFINI_OPS_COPY_H_
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Scalar.h>
 #include <torch/library.h>
 
 namespace torch_infini {
@@ -20,9 +21,16 @@ void Copy(const at::Tensor& source, const at::Tensor& target, bool non_blocking)
 /// Waits for the work queued on the current stream.
 at::Tensor ToHost(const at::Tensor& tensor);
 
-/// A new 0-dimensional infini tensor with the value of a 0-dimensional CPU
-/// tensor, converted to `type`. Does not wait for the device.
-at::Tensor UploadScalar(const at::Tensor& scalar, c10::ScalarType type, c10::DeviceIndex device);
+/// Whether the host may read and write the elements of infini tensors as soon as
+/// the call that made them has returned: on the cpu backend.
+bool HostSeesElements();
+
+/// A new 0-dimensional infini tensor with `number`, converted to `type` as a copy
+/// converts. Does not wait for the device.
+at::Tensor UploadNumber(const at::Scalar& number, c10::ScalarType type, c10::DeviceIndex device);
+
+/// The same with the value of a CPU tensor of one element.
+at::Tensor UploadNumber(const at::Tensor& number, c10::ScalarType type, c10::DeviceIndex device);
 
 /// Registers the operators that copy, fill and read.
 void RegisterCopy(torch::Library& library);

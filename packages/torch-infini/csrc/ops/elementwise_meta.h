@@ -46,17 +46,18 @@ struct Where : at::TensorIteratorBase {
     TORCH_CHECK(condition.scalar_type() == c10::ScalarType::Bool,
                 "where expected condition to be a boolean tensor, but got a tensor with dtype ",
                 condition.scalar_type());
-    const c10::ScalarType type = at::result_type(self, other);
+    type_ = at::result_type(self, other);
+    TORCH_CHECK(!maybe_get_output().defined() || maybe_get_output().scalar_type() == type_,
+                "where: expected out of type ", type_, ", got ", maybe_get_output().scalar_type());
     build(at::TensorIteratorConfig()
               .set_check_mem_overlap(true)
               .check_all_same_dtype(false)
               .allow_cpu_scalars(true)
-              .declare_static_dtype(type)
+              .declare_static_dtype(type_)
               .add_output(maybe_get_output())
               .add_const_input(condition)
               .add_const_input(self)
               .add_const_input(other));
-    type_ = type;
   }
 
   /// The type that the operands are brought to.

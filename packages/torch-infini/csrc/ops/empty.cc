@@ -1,6 +1,7 @@
 #include "ops/empty.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/native/TensorFactories.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/TensorImpl.h>
@@ -53,6 +54,17 @@ at::Tensor EmptyStridedEntry(c10::SymIntArrayRef sizes, c10::SymIntArrayRef stri
                       options.type, options.device);
 }
 
+/// Zeros without memory, which PyTorch's formulas for gradients make.
+at::Tensor EfficientZeros(c10::SymIntArrayRef sizes, std::optional<c10::ScalarType> type,
+                          std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                          std::optional<bool> pin_memory) {
+  const Options options = CheckOptions("_efficientzerotensor", type, layout, device, pin_memory);
+  at::native::ZeroTensorAllocator allocator(c10::Device(kDeviceType, options.device));
+  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(sizes), &allocator,
+                                   kKeys | c10::DispatchKeySet(c10::DispatchKey::ZeroTensor),
+                                   options.type, std::nullopt);
+}
+
 }  // namespace
 
 std::string TypeName(c10::ScalarType type) {
@@ -79,6 +91,7 @@ at::Tensor EmptyStrided(c10::IntArrayRef sizes, c10::IntArrayRef strides, c10::S
 void RegisterEmpty(torch::Library& library) {
   library.impl("empty.memory_format", TORCH_FN(Empty));
   library.impl("empty_strided", TORCH_FN(EmptyStridedEntry));
+  library.impl("_efficientzerotensor", TORCH_FN(EfficientZeros));
 }
 
 }  // namespace torch_infini

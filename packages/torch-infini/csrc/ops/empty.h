@@ -13,7 +13,8 @@ namespace torch_infini {
 at::Tensor EmptyStrided(c10::IntArrayRef sizes, c10::IntArrayRef strides, c10::ScalarType type,
                         c10::DeviceIndex device);
 
-/// Registers `aten::empty.memory_format` and `aten::empty_strided`.
+/// Registers `aten::empty.memory_format`, `aten::empty_strided` and
+/// `aten::_efficientzerotensor`.
 void RegisterEmpty(torch::Library& library);
 
 }  // namespace torch_infini

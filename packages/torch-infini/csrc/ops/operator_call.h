@@ -2,7 +2,6 @@
 #ifndef TORCH_INFINI_OPS_OPERATOR_CALL_H_
 #define TORCH_INFINI_OPS_OPERATOR_CALL_H_
 
-#include <ATen/ScalarOps.h>
 #include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
@@ -64,12 +63,11 @@ class OperatorCall {
     }
     return call_.View(ready_.emplace_back(tensor.device() == device_
                                               ? tensor.to(type_)
-                                              : UploadScalar(tensor, type_, device_.index())));
+                                              : UploadNumber(tensor, type_, device_.index())));
   }
 
   infini::rt::TensorView Input(const at::Scalar& number) {
-    return call_.View(
-        ready_.emplace_back(UploadScalar(c10::scalar_to_tensor(number), type_, device_.index())));
+    return call_.View(ready_.emplace_back(UploadNumber(number, type_, device_.index())));
   }
 
   std::optional<infini::rt::TensorView> Input(const std::optional<at::Tensor>& tensor) {
@@ -90,7 +88,7 @@ class OperatorCall {
   infini::rt::TensorView Given(const at::Tensor& tensor) {
     if (tensor.device() == device_) return call_.View(tensor);
     return call_.View(
-        ready_.emplace_back(UploadScalar(tensor, tensor.scalar_type(), device_.index())));
+        ready_.emplace_back(UploadNumber(tensor, tensor.scalar_type(), device_.index())));
   }
 
   std::optional<infini::rt::TensorView> Given(const std::optional<at::Tensor>& tensor) {

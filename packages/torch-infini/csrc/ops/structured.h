@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "ops/call.h"
 #include "ops/copy.h"
 #include "ops/empty.h"
 
@@ -102,6 +103,10 @@ class OutForm final : public StructuredForm<Meta> {
     static_assert(sizeof...(Tensors) == kCount);
   }
 
+  /// Has PyTorch's class refuse, before it resizes a result, what `info` has no kernel for. For
+  /// those that promote types: others are known before.
+  void CheckTypes(const OperatorInfo& info) { info_ = &info; }
+
   const at::Tensor& maybe_get_output(std::int64_t index) override { return Result(index); }
 
   /// Where the kernel writes.
@@ -129,6 +134,9 @@ class OutForm final : public StructuredForm<Meta> {
                 "Expected out tensor to be "
                 "on ",
                 options.device(), ", but it is on ", out.device());
+    if constexpr (std::derived_from<Meta, at::TensorIteratorBase>) {
+      if (info_ != nullptr) CheckType(*info_, this->common_dtype(), out.device());
+    }
     if (in_place_) {
       TORCH_CHECK(out.sizes() == sizes, "output with shape ", out.sizes(),
                   " doesn't match the broadcast shape ", sizes);
@@ -143,6 +151,7 @@ class OutForm final : public StructuredForm<Meta> {
 
   std::array<const at::Tensor*, kCount> outs_;
   const bool in_place_;
+  const OperatorInfo* info_ = nullptr;
   std::array<at::Tensor, kCount> proxies_;
 };
 

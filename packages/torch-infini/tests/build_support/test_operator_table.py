@@ -28,6 +28,7 @@ def operator(class_name: str, aten: list[dict[str, Any]], **changes: Any) -> dic
     return {
         "class": class_name,
         "header": f"infini/ops/base/{class_name.lower()}.h",
+        "group": "elementwise",
         "dtypes": ["float32"],
         "inputs": [tensor("input"), tensor("other", dtype_like="input")],
         "attributes": [],

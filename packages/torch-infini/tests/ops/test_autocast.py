@@ -61,3 +61,9 @@ def test_modules_keep_float32_parameters() -> None:
         y = layer(torch.randn(3, 8).to("infini"))
     assert y.dtype == torch.bfloat16
     assert layer.weight.dtype == torch.float32
+
+
+def test_every_operator_of_the_policy_for_cuda_has_one_here() -> None:
+    registered = torch._C._dispatch_get_registrations_for_dispatch_key
+    missing = set(registered("AutocastCUDA")) - set(registered("AutocastPrivateUse1"))
+    assert not [name for name in missing if not name.startswith("aten::cudnn")]

@@ -19,10 +19,9 @@ def test_missing_operator_is_refused_with_operator_type_device_and_remedies() ->
 
 def test_lists_of_tensors_are_described() -> None:
     x = [torch.zeros(3, device="infini")]
-    options = {"weight_decay": 0.0, "momentum": 0.0, "lr": 0.1, "dampening": 0.0}
-    flags = {"nesterov": False, "maximize": False, "is_first_step": False}
+    options = {"weight_decay": 0.0, "lr": 0.1, "lr_decay": 0.0, "eps": 0.0, "maximize": False}
     with pytest.raises(NotImplementedError, match=r"float32 on infini:0, float32 on infini:0"):
-        torch._fused_sgd_(x, x, [], **options, **flags)
+        torch._fused_adagrad_(x, x, [], [], **options)
 
 
 def test_only_the_registered_operators_are_registered() -> None:

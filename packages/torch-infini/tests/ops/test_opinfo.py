@@ -52,6 +52,20 @@ def test_the_list_names_operators_of_the_database() -> None:
     assert {opinfo_coverage.names_of(info) for info in CHOSEN} == set(ALLOWED)
 
 
+def test_results_are_compared_by_their_own_type() -> None:
+    near = torch.tensor([1.0, float("nan")])
+    opinfo_coverage.compare([near * (1 + 1e-6)], [near])
+    for found, expected in (
+        ([near * 1.01], [near]),
+        (torch.tensor([1]), torch.tensor([2])),
+        (torch.tensor([1.0]), torch.tensor([1])),
+        ([near], [near, near]),
+        (True, False),
+    ):
+        with pytest.raises(AssertionError):
+            opinfo_coverage.compare(found, expected)
+
+
 class TestDatabase(TestCase):
     """One test for each operator and element type."""
 

@@ -69,3 +69,19 @@ def test_integer_types_are_refused_by_name() -> None:
     x = torch.ones(3, 8, dtype=torch.int32, device="infini")
     with pytest.raises(NotImplementedError, match=r"rms_norm.*int32 on infini:0; it has .*float32"):
         torch.ops.aten._fused_rms_norm(x, [8], None, 1e-6)
+
+
+def test_a_weight_of_another_type_is_refused_by_name() -> None:
+    x, weight = torch.ones(3, 8, dtype=torch.bfloat16).to("infini"), torch.ones(8).to("infini")
+    with pytest.raises(NotImplementedError, match=r"weight of the input's type bfloat16.*float32"):
+        functional.rms_norm(x, (8,), weight)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_the_statistic_is_that_of_the_cpu(dtype: torch.dtype) -> None:
+    x = torch.randn(3, 4, 8).to(dtype)
+    for shape in ([8], [4, 8]):
+        expected = torch.ops.aten._fused_rms_norm(x, shape, None, 1e-6)
+        found = torch.ops.aten._fused_rms_norm(x.to("infini"), shape, None, 1e-6)
+        assert (found[1].dtype, found[1].shape) == (expected[1].dtype, expected[1].shape)
+        torch.testing.assert_close(found[1].cpu(), expected[1], rtol=1e-3, atol=1e-3)

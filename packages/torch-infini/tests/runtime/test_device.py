@@ -96,7 +96,7 @@ def test_every_thread_has_its_own_device_and_stream() -> None:
         start.wait()
         device = number % 2
         stream = torch.infini.Stream(device)
-        for _ in range(1000):
+        for _ in range(10_000):
             torch.infini.set_device(device)
             torch.infini.set_stream(stream)
             if torch.infini.current_device() != device:
@@ -124,5 +124,41 @@ thread = threading.Thread(target=lambda: result.append(torch.ones(2, device="inf
 thread.start(); thread.join()
 assert result == [[1.0, 1.0]]
 assert torch.ones(2, device="infini").tolist() == [1.0, 1.0]
+"""
+    )
+
+
+def test_without_a_simulated_device_the_cpu_is_used_and_nothing_is_said(run_child) -> None:
+    done = run_child(
+        """
+import torch, torch_infini
+from torch_infini import _native
+assert _native.backend_name() == "cpu", _native.backend_name()
+assert torch.infini.device_count() == 1
+assert torch.ones(2, device="infini").add(1).tolist() == [2.0, 2.0]
+""",
+        environment={"INFINI_RT_SIM_DEVICES": "0"},
+    )
+    assert done.stderr == ""
+
+
+def test_threads_that_python_did_not_start_are_bound(run_child) -> None:
+    # The first kernel of this process runs in a thread of PyTorch's backward pass.
+    run_child(
+        """
+import torch, torch_infini
+
+class Late(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(context, gradient):
+        return torch.ones(3, device="infini") + torch.ones(3, device="infini")
+
+x = torch.empty(3, device="infini", requires_grad=True)
+Late.apply(x).backward(torch.empty(3, device="infini"))
+assert x.grad.tolist() == [2.0] * 3
 """
     )

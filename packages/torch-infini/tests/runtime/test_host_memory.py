@@ -91,3 +91,41 @@ def test_data_loader_pins_in_its_thread() -> None:
     batches = [batch for (batch,) in loader]
     assert all(batch.is_pinned() for batch in batches)
     assert torch.cat(batches).tolist() == list(range(12))
+
+
+class Batch:
+    """A batch of a class that PyTorch does not know, with a way to pin it."""
+
+    def __init__(self, rows: list[tuple[torch.Tensor]]) -> None:
+        self.values = torch.stack([values for (values,) in rows])
+
+    def pin_memory(self) -> Batch:
+        self.values = self.values.pin_memory()
+        return self
+
+
+def test_data_loader_pins_batches_of_other_classes() -> None:
+    data = torch.utils.data.TensorDataset(torch.arange(12.0))
+    loader = torch.utils.data.DataLoader(data, 4, pin_memory=True, collate_fn=Batch)
+    batches = [batch.values for batch in loader]
+    assert all(values.is_pinned() for values in batches)
+    assert torch.cat(batches).tolist() == list(range(12))
+
+
+def test_pinned_for_another_device_is_not_pinned_for_infini() -> None:
+    x = torch.ones(4)
+    assert not x.is_pinned()
+    assert x.pin_memory().is_pinned()
+    assert not x.is_pinned()
+    if not torch.cuda.is_available():
+        # Its message is PyTorch's own; infini's memory is no answer for it.
+        with pytest.raises((RuntimeError, AssertionError)):
+            x.pin_memory("cuda")
+
+
+def test_slices_stay_pinned_when_the_tensor_is_gone() -> None:
+    x = torch.arange(10.0).pin_memory()
+    part = x[3:]
+    del x
+    assert part.is_pinned()
+    assert part.to("infini", non_blocking=True).tolist() == list(range(3, 10))

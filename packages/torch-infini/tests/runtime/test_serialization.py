@@ -91,3 +91,26 @@ def test_sharing_between_processes_is_refused() -> None:
 def test_numpy_is_refused_as_for_every_device() -> None:
     with pytest.raises(TypeError, match="infini:0 device type tensor to numpy"):
         torch.ones(2, device="infini").numpy()
+
+
+def test_states_of_modules_and_optimizers_round_trip() -> None:
+    net = torch.nn.Linear(3, 2).to("infini")
+    optimizer = torch.optim.Adam(net.parameters())
+    net(torch.ones(1, 3, device="infini")).sum().backward()
+    optimizer.step()
+    states = torch.load(saved((net.state_dict(), optimizer.state_dict())), map_location="infini")
+    other = torch.nn.Linear(3, 2).to("infini")
+    again = torch.optim.Adam(other.parameters())
+    other.load_state_dict(states[0])
+    again.load_state_dict(states[1])
+    for one, two in zip(net.parameters(), other.parameters(), strict=True):
+        assert torch.equal(one.cpu(), two.cpu())
+        average = again.state[two]["exp_avg"]
+        assert average.device.type == "infini"
+        assert torch.equal(optimizer.state[one]["exp_avg"].cpu(), average.cpu())
+
+
+def test_a_number_means_infini_where_it_is_the_accelerator() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("a number means CUDA where there is one")
+    assert torch.ones(2).to(0).device == torch.device("infini:0")

@@ -51,15 +51,13 @@ def test_steady_state_queues_work_and_asks_the_runtime_nothing() -> None:
 
 def test_a_number_as_operand_does_not_wait_for_the_device() -> None:
     x = torch.ones(16, device="infini")
-    for _ in range(2):  # fills the caches of pinned blocks and events
-        for _ in range(20):
-            x + 1.5
-        torch.infini.synchronize()
+    ops = pytest.importorskip("infini.ops")
+    if "fill" not in ops.operators():
+        pytest.skip("this InfiniOps has no fill: numbers go through pinned memory")
+    x + 1.5
     counted = calls(lambda: [x + 1.5 for _ in range(20)])
-    # Its pinned block comes back when its event is done.
-    upload = {"memcpy_async", "event_record", "event_query"}
-    assert set(counted) <= PER_OPERATOR | upload, counted
-    assert counted["memcpy_async"] == 20
+    assert set(counted) <= PER_OPERATOR, counted
+    assert counted["launch_host"] == 40  # a fill, where InfiniOps has it, and the addition
 
 
 def test_streams_and_guards_in_steady_state_ask_nothing() -> None:

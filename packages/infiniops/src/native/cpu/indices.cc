@@ -19,7 +19,7 @@ void CheckIndices(const char* op, const char* name, const Indices& indices, std:
   for (std::int64_t i = 0; i < indices.rows.count; ++i) {
     const std::int64_t value = indices.Get(i);
     if (value >= least && value <= greatest) continue;
-    throw Error(ErrorCode::kInvalidArgument, op, "",
+    throw Error(ErrorCode::kIndexOutOfRange, op, "",
                 "`" + std::string(name) + "` is " + std::to_string(value) + " at element " +
                     std::to_string(i) + "; expected " + std::to_string(least) + " to " +
                     std::to_string(greatest) + " (" + range + ")");

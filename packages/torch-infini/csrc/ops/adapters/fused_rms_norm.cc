@@ -6,6 +6,8 @@
 
 #include <limits>
 
+#include "ops/adapters/normalization.h"
+
 namespace torch_infini::adapters {
 
 double DefaultEpsilon(c10::ScalarType type) {
@@ -14,19 +16,11 @@ double DefaultEpsilon(c10::ScalarType type) {
              : static_cast<double>(std::numeric_limits<float>::epsilon());
 }
 
-std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(const OperatorInfo& info, const at::Tensor& input,
-                                                c10::IntArrayRef normalized_shape,
-                                                const std::optional<at::Tensor>& weight,
-                                                std::optional<double> eps) {
+at::Tensor RmsNorm(const OperatorInfo& info, const at::Tensor& input,
+                   c10::IntArrayRef normalized_shape, const std::optional<at::Tensor>& weight,
+                   std::optional<double> eps) {
+  CheckNormalizedShape("rms_norm", input, normalized_shape);
   const auto dims = static_cast<std::int64_t>(normalized_shape.size());
-  TORCH_CHECK(dims >= 1,
-              "rms_norm: expected normalized_shape to have at least "
-              "one dimension, got ",
-              normalized_shape);
-  TORCH_CHECK(input.dim() >= dims && input.sizes().slice(static_cast<std::size_t>(
-                                         input.dim() - dims)) == normalized_shape,
-              "rms_norm: expected the input's last sizes to be ", normalized_shape,
-              ", got an input of shape ", input.sizes());
   CheckPlace(info, "input", input, input.device());
   CheckType(info, input.scalar_type(), input.device());
   const bool weighted = weight.has_value() && weight->defined();
@@ -54,7 +48,17 @@ std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(const OperatorInfo& info, const 
                                eps.value_or(DefaultEpsilon(input.scalar_type())),
                                call.View(result));
   });
-  return {dims == 1 ? result : result.view(input.sizes()), at::Tensor()};
+  return dims == 1 ? result : result.view(input.sizes());
+}
+
+std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(const OperatorInfo& info, const at::Tensor& input,
+                                                c10::IntArrayRef normalized_shape,
+                                                const std::optional<at::Tensor>& weight,
+                                                std::optional<double> eps) {
+  const at::Tensor result = RmsNorm(info, input, normalized_shape, weight, eps);
+  return {result, ReciprocalRoot(input.to(WideType(input.scalar_type())),
+                                 LastDims(input, normalized_shape.size()),
+                                 eps.value_or(DefaultEpsilon(input.scalar_type())))};
 }
 
 }  // namespace torch_infini::adapters

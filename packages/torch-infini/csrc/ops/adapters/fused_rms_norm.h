@@ -1,4 +1,4 @@
-// `aten::_fused_rms_norm`, which `torch.nn.functional.rms_norm` calls.
+// `aten::rms_norm` and `aten::_fused_rms_norm`.
 #ifndef TORCH_INFINI_OPS_ADAPTERS_FUSED_RMS_NORM_H_
 #define TORCH_INFINI_OPS_ADAPTERS_FUSED_RMS_NORM_H_
 
@@ -15,11 +15,14 @@ namespace torch_infini::adapters {
 /// epsilon of the type in which PyTorch accumulates.
 double DefaultEpsilon(c10::ScalarType type);
 
-/// Normalises the last `normalized_shape.size()` dimensions of `input`.
-///
-/// Without `eps`, `DefaultEpsilon`. The second result, the reciprocal root mean
-/// square, is undefined: InfiniOps' operator does not give it, and
-/// `autograd::FusedRmsNorm` does without.
+/// Normalises the last `normalized_shape.size()` dimensions of `input`. Without
+/// `eps`, `DefaultEpsilon`.
+at::Tensor RmsNorm(const OperatorInfo& info, const at::Tensor& input,
+                   c10::IntArrayRef normalized_shape, const std::optional<at::Tensor>& weight,
+                   std::optional<double> eps);
+
+/// The same, and the reciprocal root mean square, in float32 for float16 and
+/// bfloat16. InfiniOps' operator does not give that, so it is composed.
 std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(const OperatorInfo& info, const at::Tensor& input,
                                                 c10::IntArrayRef normalized_shape,
                                                 const std::optional<at::Tensor>& weight,

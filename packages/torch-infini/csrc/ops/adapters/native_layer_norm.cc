@@ -1,23 +1,22 @@
 #include "ops/adapters/native_layer_norm.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/mean.h>
 #include <c10/util/Exception.h>
 #include <infini/ops/base/layer_norm.h>
 
+#include <vector>
+
+#include "ops/adapters/normalization.h"
+
 namespace torch_infini::adapters {
 
-LayerNormResult NativeLayerNorm(const OperatorInfo& info, const at::Tensor& input,
-                                c10::IntArrayRef normalized_shape,
-                                const std::optional<at::Tensor>& weight,
-                                const std::optional<at::Tensor>& bias, double eps) {
+at::Tensor LayerNorm(const OperatorInfo& info, const at::Tensor& input,
+                     c10::IntArrayRef normalized_shape, const std::optional<at::Tensor>& weight,
+                     const std::optional<at::Tensor>& bias, double eps, bool /*cudnn_enable*/) {
+  CheckNormalizedShape("layer_norm", input, normalized_shape);
   const auto dims = static_cast<std::int64_t>(normalized_shape.size());
-  TORCH_CHECK(dims >= 1,
-              "layer_norm: expected normalized_shape to have at least one dimension, got ",
-              normalized_shape);
-  TORCH_CHECK(input.dim() >= dims && input.sizes().slice(static_cast<std::size_t>(
-                                         input.dim() - dims)) == normalized_shape,
-              "layer_norm: expected the input's last sizes to be ", normalized_shape,
-              ", got an input of shape ", input.sizes());
   CheckPlace(info, "input", input, input.device());
   CheckType(info, input.scalar_type(), input.device());
   // InfiniOps normalises one dimension; several become one.
@@ -43,7 +42,26 @@ LayerNormResult NativeLayerNorm(const OperatorInfo& info, const at::Tensor& inpu
     infini::ops::LayerNorm::Call(call.context(), call.View(rows), call.View(row_weight),
                                  call.View(row_bias), eps, call.View(result));
   });
-  return {dims == 1 ? result : result.view(input.sizes()), at::Tensor(), at::Tensor()};
+  return dims == 1 ? result : result.view(input.sizes());
+}
+
+LayerNormResult NativeLayerNorm(const OperatorInfo& info, const at::Tensor& input,
+                                c10::IntArrayRef normalized_shape,
+                                const std::optional<at::Tensor>& weight,
+                                const std::optional<at::Tensor>& bias, double eps) {
+  const at::Tensor result =
+      LayerNorm(info, input, normalized_shape, weight, bias, eps, /*cudnn_enable=*/false);
+  const auto [mean, scale] = LayerStatistics(input, normalized_shape.size(), eps);
+  return {result, mean, scale};
+}
+
+std::tuple<at::Tensor, at::Tensor> LayerStatistics(const at::Tensor& input, std::size_t dims,
+                                                   double eps) {
+  const c10::ScalarType type = input.scalar_type();
+  const at::Tensor wide = input.to(WideType(type));
+  const std::vector<std::int64_t> last = LastDims(input, dims);
+  const at::Tensor mean = wide.mean(last, /*keepdim=*/true);
+  return {mean.to(type), ReciprocalRoot(wide - mean, last, eps).to(type)};
 }
 
 }  // namespace torch_infini::adapters
