@@ -10,6 +10,7 @@ import pytest
 from this_build import (  # type: ignore[import-not-found]  # on the path by conftest
     has_device,
     needs_device,
+    needs_operators,
 )
 
 HERE = Path(__file__).parent
@@ -60,6 +61,7 @@ def test_benchmarks_take_one_process() -> None:
     assert "--benchmark measures, so it takes one process; leave out -n" in result.stderr
 
 
+@needs_operators("mul")
 def test_a_benchmark_prints_its_table() -> None:
     pytest.importorskip("torch")
     result = pytest_run("tests/test_benchmarks.py", "--benchmark", "-k", "[mul]")

@@ -3,7 +3,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from this_build import needs_device  # type: ignore[import-not-found]  # on the path by conftest
+from this_build import (  # type: ignore[import-not-found]  # on the path by conftest
+    needs_device,
+    needs_operators,
+)
 
 import infini.ops
 
@@ -120,6 +123,7 @@ def test_a_stream_of_another_device_is_refused(rt: Any) -> None:
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("device", ["cpu", pytest.param("sim:1", marks=SIM)])
+@needs_operators("linear", "rms_norm")
 def test_a_captured_call_is_replayed_without_dispatch(device: Any, rt: Any) -> None:
     with rt.DeviceGuard(rt.Device(device)):
         stream = rt.stream_create()

@@ -14,6 +14,7 @@ torch: Any = pytest.importorskip("torch")
 
 from this_build import (  # type: ignore[import-not-found]  # noqa: E402  # on the path by conftest, after the skip
     needs_device,
+    needs_operators,
     operator,
 )
 
@@ -342,6 +343,7 @@ def test_a_tensor_that_cannot_be_freed_ends_no_process(fault: str, code: str, pr
     assert bool(done.stderr) == bool(printed)
 
 
+@needs_operators("linear")
 def test_a_crash_would_show() -> None:
     """Every refusal again in one child process, whose exit status tells of a crash."""
     code = (
