@@ -94,22 +94,29 @@ void NormalizeRow(const NormalizeTask& task, std::int64_t row) {
   alignas(64) Real factors[kRowBlock];
   const auto each_block = [&](auto block) {
     for (std::int64_t begin = 0; begin < length; begin += kRowBlock) {
-      const std::int64_t count = length - begin < kRowBlock ? length - begin : kRowBlock;
-      block(begin, ReadBlock(input + begin * in_stride, in_stride, count, buffer), count);
+      block(begin, length - begin < kRowBlock ? length - begin : kRowBlock);
     }
+  };
+  const auto read = [&](std::int64_t begin, std::int64_t count) {
+    return ReadBlock(input + begin * in_stride, in_stride, count, buffer);
+  };
+  // Elements that lie side by side are summed where they are, whatever their type.
+  const auto sum_of_blocks = [&](auto sum_of) {
+    double total = 0;
+    each_block([&](std::int64_t begin, std::int64_t count) {
+      total += in_stride == 1 ? sum_of(input + begin, count) : sum_of(read(begin, count), count);
+    });
+    return total;
   };
 
   Real mean = 0;
   if (task.centered) {
-    double total = 0;
-    each_block([&](std::int64_t, const Real* values, std::int64_t count) {
-      total += SumOf(values, count);
-    });
+    const double total =
+        sum_of_blocks([](const auto* values, std::int64_t count) { return SumOf(values, count); });
     mean = static_cast<Real>(total / static_cast<double>(length));
   }
-  double squares = 0;
-  each_block([&](std::int64_t, const Real* values, std::int64_t count) {
-    squares += SumOfTerms(
+  const double squares = sum_of_blocks([mean](const auto* values, std::int64_t count) {
+    return SumOfTerms(
         values, count,
         [mean](auto value) {
           const auto distance = value - mean;
@@ -120,7 +127,8 @@ void NormalizeRow(const NormalizeTask& task, std::int64_t row) {
   const double variance = squares / static_cast<double>(length);
   const auto scale = static_cast<Real>(1 / __builtin_sqrt(variance + task.eps));
 
-  each_block([&](std::int64_t begin, const Real* values, std::int64_t count) {
+  each_block([&](std::int64_t begin, std::int64_t count) {
+    const Real* values = read(begin, count);
     Real* results = ResultBlock(out + begin * out_stride, out_stride, buffer);
     const auto column = [&](const Columns& columns) {
       return ReadBlock(reinterpret_cast<const T*>(columns.data) + begin * columns.stride,
