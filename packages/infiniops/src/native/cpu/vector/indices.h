@@ -19,31 +19,34 @@ void VisitIndexType(const Indices& indices, Visitor visitor) {
   }
 }
 
-/// Whether `count` values, `stride` elements apart, are at least `least` and at most `greatest`.
-template <typename T>
+/// Whether `count` values, `kAdjacent` or `stride` elements apart, are at least `least` and at most
+/// `greatest`, which is no less.
+template <bool kAdjacent, typename T>
 bool AreInside(const T* values, std::int64_t stride, std::int64_t count, std::int64_t least,
                std::int64_t greatest) {
-  bool outside = false;
+  const auto range = static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least);
+  std::uint64_t outside = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t value = values[i * stride];
-    outside |= value < least || value > greatest;
+    const auto value = static_cast<std::int64_t>(values[kAdjacent ? i : i * stride]);
+    outside |= static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(least) > range;
   }
-  return !outside;
+  return outside == 0;
 }
 
 /// `CheckIndices` on several threads, for many indices.
 inline void CheckManyIndices(const char* op, const char* name, const Indices& indices,
                              std::int64_t least, std::int64_t greatest, const char* range) {
   bool inside = false;
-  if (indices.rows.rank == 1) {
+  if (indices.rows.rank == 1 && least <= greatest) {
     const std::int64_t stride = indices.rows.strides[0];
     std::atomic<bool> all = true;
     VisitIndexType(indices, [&]<typename T>(Type<T>) {
       const T* values = reinterpret_cast<const T*>(indices.rows.data);
       rt::ParallelFor(indices.rows.count, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
         const T* first = values + begin * stride;
-        const bool good = stride == 1 ? AreInside(first, 1, end - begin, least, greatest)
-                                      : AreInside(first, stride, end - begin, least, greatest);
+        const bool good = stride == 1
+                              ? AreInside<true>(first, 1, end - begin, least, greatest)
+                              : AreInside<false>(first, stride, end - begin, least, greatest);
         if (!good) all.store(false, std::memory_order_relaxed);
       });
     });
