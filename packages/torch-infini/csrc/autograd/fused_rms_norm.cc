@@ -58,23 +58,13 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
   }
 };
 
-/// `rms_norm` of operators that differentiate forward.
-at::Tensor Compose(const at::Tensor& input, c10::IntArrayRef normalized_shape,
-                   const std::optional<at::Tensor>& weight, std::optional<double> eps) {
-  adapters::CheckNormalizedShape("rms_norm", input, normalized_shape);
-  const at::Tensor wide = input.to(WideType(input.scalar_type()));
-  at::Tensor result =
-      wide * adapters::ReciprocalRoot(wide, adapters::LastDims(input, normalized_shape.size()),
-                                      eps.value_or(adapters::DefaultEpsilon(input.scalar_type())));
-  if (weight.has_value() && weight->defined()) result = result * weight->to(wide.scalar_type());
-  return result.to(input.scalar_type());
-}
-
 }  // namespace
 
 at::Tensor RmsNorm(const at::Tensor& input, c10::IntArrayRef normalized_shape,
                    const std::optional<at::Tensor>& weight, std::optional<double> eps) {
-  if (IsDual(input) || IsDual(weight)) return Compose(input, normalized_shape, weight, eps);
+  if (IsDual(input) || IsDual(weight)) {
+    return adapters::ComposedRmsNorm(input, normalized_shape, weight, eps);
+  }
   if (IsDifferentiated(input) || IsDifferentiated(weight)) {
     return RmsNormFunction::apply(input, normalized_shape, weight, eps);
   }

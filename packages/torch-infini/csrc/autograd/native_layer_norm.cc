@@ -66,28 +66,13 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
   }
 };
 
-/// `layer_norm` of operators that differentiate forward.
-at::Tensor Compose(const at::Tensor& input, c10::IntArrayRef normalized_shape,
-                   const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
-                   double eps) {
-  adapters::CheckNormalizedShape("layer_norm", input, normalized_shape);
-  const c10::ScalarType type = adapters::WideType(input.scalar_type());
-  const std::vector<std::int64_t> last = adapters::LastDims(input, normalized_shape.size());
-  const at::Tensor wide = input.to(type);
-  const at::Tensor centred = wide - wide.mean(last, /*keepdim=*/true);
-  at::Tensor result = centred * adapters::ReciprocalRoot(centred, last, eps);
-  if (weight.has_value() && weight->defined()) result = result * weight->to(type);
-  if (bias.has_value() && bias->defined()) result = result + bias->to(type);
-  return result.to(input.scalar_type());
-}
-
 }  // namespace
 
 at::Tensor LayerNorm(const at::Tensor& input, c10::IntArrayRef normalized_shape,
                      const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
                      double eps, bool /*cudnn_enable*/) {
   if (IsDual(input) || IsDual(weight) || IsDual(bias)) {
-    return Compose(input, normalized_shape, weight, bias, eps);
+    return adapters::ComposedLayerNorm(input, normalized_shape, weight, bias, eps);
   }
   if (IsDifferentiated(input) || IsDifferentiated(weight) || IsDifferentiated(bias)) {
     return LayerNormFunction::apply(input, normalized_shape, weight, bias, eps);

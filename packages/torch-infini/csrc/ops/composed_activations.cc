@@ -19,6 +19,7 @@ using at::Tensor;
 Tensor Hardtanh(const Tensor& self, const Scalar& least, const Scalar& greatest) {
   TORCH_CHECK(self.scalar_type() != c10::ScalarType::Bool,
               "Bool inputs not supported for hardtanh");
+  if (IsInteger(self)) return at::clamp(self, least.toLong(), greatest.toLong());
   return at::clamp(self, least, greatest);
 }
 

@@ -333,9 +333,12 @@ at::Tensor& IndexPut(Tensor& self, const c10::List<std::optional<Tensor>>& indic
   for (std::size_t i = 0; i < order.size(); ++i) {
     back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   }
-  const Tensor source =
-      values.to(self.device()).expand(result).permute(back).reshape({selection.place.numel(), -1});
-  const Tensor rows = front.reshape({selection.count, -1});
+  const std::int64_t width = c10::multiply_integers(rest);
+  const Tensor source = values.to(self.device())
+                            .expand(result)
+                            .permute(back)
+                            .reshape({selection.place.numel(), width});
+  const Tensor rows = front.reshape({selection.count, width});
   const Tensor changed =
       accumulate ? at::index_add(rows, 0, selection.place, source)
                  : at::scatter(rows, 0, selection.place.unsqueeze(1).expand_as(source), source);
@@ -378,7 +381,8 @@ at::Tensor& IndexAddOut(const Tensor& self, std::int64_t dim, const Tensor& inde
   TORCH_CHECK(added.size(dim) == places.numel(), "index_add: expected one place for each of ",
               added.size(dim), " slices of source, got ", places.numel());
   if (places.numel() > 0) CheckBounds(places, 0, size, dim);
-  const Tensor rows = added.movedim(dim, 0).reshape({places.numel(), -1});
+  const std::int64_t width = size == 0 ? 0 : front.numel() / size;
+  const Tensor rows = added.movedim(dim, 0).reshape({places.numel(), width});
   const Tensor sums = SumByPlace(rows, places, size).view(front.sizes());
   const Tensor result = at::add(front, sums, alpha).movedim(0, dim);
   out.resize_(self.sizes());

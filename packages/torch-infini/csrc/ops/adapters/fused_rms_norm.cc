@@ -1,5 +1,6 @@
 #include "ops/adapters/fused_rms_norm.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/util/Exception.h>
 #include <infini/ops/base/rms_norm.h>
@@ -14,6 +15,16 @@ double DefaultEpsilon(c10::ScalarType type) {
   return type == c10::ScalarType::Double
              ? std::numeric_limits<double>::epsilon()
              : static_cast<double>(std::numeric_limits<float>::epsilon());
+}
+
+at::Tensor ComposedRmsNorm(const at::Tensor& input, c10::IntArrayRef normalized_shape,
+                           const std::optional<at::Tensor>& weight, std::optional<double> eps) {
+  CheckNormalizedShape("rms_norm", input, normalized_shape);
+  const at::Tensor wide = input.to(WideType(input.scalar_type()));
+  at::Tensor result = wide * ReciprocalRoot(wide, LastDims(input, normalized_shape.size()),
+                                            eps.value_or(DefaultEpsilon(input.scalar_type())));
+  if (weight.has_value() && weight->defined()) result = result * weight->to(wide.scalar_type());
+  return result.to(input.scalar_type());
 }
 
 at::Tensor RmsNorm(const OperatorInfo& info, const at::Tensor& input,
@@ -34,6 +45,8 @@ at::Tensor RmsNorm(const OperatorInfo& info, const at::Tensor& input,
                                 TypeName(weight->scalar_type()));
   }
 
+  // InfiniOps takes no number under the root that could make it imaginary; PyTorch does.
+  if (eps.has_value() && *eps < 0) return ComposedRmsNorm(input, normalized_shape, weight, eps);
   // InfiniOps normalises one dimension; several become one.
   const auto flat = [&](const at::Tensor& tensor) {
     return dims == 1 ? tensor : tensor.contiguous().flatten(-dims, -1);

@@ -21,7 +21,11 @@ at::Tensor RmsNorm(const OperatorInfo& info, const at::Tensor& input,
                    c10::IntArrayRef normalized_shape, const std::optional<at::Tensor>& weight,
                    std::optional<double> eps);
 
-/// The same, and the reciprocal root mean square, in float32 for float16 and
+/// The same, of operators that differentiate forward.
+at::Tensor ComposedRmsNorm(const at::Tensor& input, c10::IntArrayRef normalized_shape,
+                           const std::optional<at::Tensor>& weight, std::optional<double> eps);
+
+/// `RmsNorm`, and the reciprocal root mean square, in float32 for float16 and
 /// bfloat16. InfiniOps' operator does not give that, so it is composed.
 std::tuple<at::Tensor, at::Tensor> FusedRmsNorm(const OperatorInfo& info, const at::Tensor& input,
                                                 c10::IntArrayRef normalized_shape,

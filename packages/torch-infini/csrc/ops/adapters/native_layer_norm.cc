@@ -12,6 +12,20 @@
 
 namespace torch_infini::adapters {
 
+at::Tensor ComposedLayerNorm(const at::Tensor& input, c10::IntArrayRef normalized_shape,
+                             const std::optional<at::Tensor>& weight,
+                             const std::optional<at::Tensor>& bias, double eps) {
+  CheckNormalizedShape("layer_norm", input, normalized_shape);
+  const c10::ScalarType type = WideType(input.scalar_type());
+  const std::vector<std::int64_t> last = LastDims(input, normalized_shape.size());
+  const at::Tensor wide = input.to(type);
+  const at::Tensor centred = wide - wide.mean(last, /*keepdim=*/true);
+  at::Tensor result = centred * ReciprocalRoot(centred, last, eps);
+  if (weight.has_value() && weight->defined()) result = result * weight->to(type);
+  if (bias.has_value() && bias->defined()) result = result + bias->to(type);
+  return result.to(input.scalar_type());
+}
+
 at::Tensor LayerNorm(const OperatorInfo& info, const at::Tensor& input,
                      c10::IntArrayRef normalized_shape, const std::optional<at::Tensor>& weight,
                      const std::optional<at::Tensor>& bias, double eps, bool /*cudnn_enable*/) {
@@ -35,6 +49,8 @@ at::Tensor LayerNorm(const OperatorInfo& info, const at::Tensor& input,
   };
   const std::optional<at::Tensor> row_weight = operand("weight", weight);
   const std::optional<at::Tensor> row_bias = operand("bias", bias);
+  // InfiniOps takes no number under the root that could make it imaginary; PyTorch does.
+  if (eps < 0) return ComposedLayerNorm(input, normalized_shape, weight, bias, eps);
   const at::Tensor rows = flat(input);
   const at::Tensor result = at::empty_like(rows, rows.options(), c10::MemoryFormat::Contiguous);
   const Call call(input.device().index());

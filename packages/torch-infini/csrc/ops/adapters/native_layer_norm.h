@@ -19,7 +19,12 @@ at::Tensor LayerNorm(const OperatorInfo& info, const at::Tensor& input,
                      c10::IntArrayRef normalized_shape, const std::optional<at::Tensor>& weight,
                      const std::optional<at::Tensor>& bias, double eps, bool cudnn_enable);
 
-/// The same, the mean, and the reciprocal deviation. InfiniOps' operator does not
+/// The same, of operators that differentiate forward.
+at::Tensor ComposedLayerNorm(const at::Tensor& input, c10::IntArrayRef normalized_shape,
+                             const std::optional<at::Tensor>& weight,
+                             const std::optional<at::Tensor>& bias, double eps);
+
+/// `LayerNorm`, the mean, and the reciprocal deviation. InfiniOps' operator does not
 /// give these, so they are composed.
 LayerNormResult NativeLayerNorm(const OperatorInfo& info, const at::Tensor& input,
                                 c10::IntArrayRef normalized_shape,
