@@ -19,6 +19,7 @@ PROGRAMS = {
     "ops": "packages/infiniops/benchmarks/run.py",
     "matrix": "packages/infiniops/benchmarks/matrix.py",
     "attention": "packages/infiniops/benchmarks/attention.py",
+    "accuracy": "packages/infiniops/benchmarks/accuracy.py",
     "linked": "packages/linked-resolver/benchmarks/prove.py",
     "device": "packages/torch-infini/benchmarks/run.py",
     "plans": "packages/linnet/benchmarks/plans.py",

@@ -1,6 +1,7 @@
 """Measures how far the operators of the installed InfiniOps are from float64 on the CPU.
 
-    python benchmarks/accuracy.py [--seeds N] [--output ../src/base/accuracy.json]
+    python benchmarks/accuracy.py [--seeds N] [--figures ../src/base/accuracy.json]
+                                   [--output results.json]
 
 Every shape and set of attributes of an operator's sweep runs on fresh random inputs, and each
 result is compared with the oracle that the declaration names, computed in float64. The generators
@@ -20,6 +21,7 @@ from typing import Any
 
 import torch
 
+sys.path.insert(0, str(Path(__file__).parent))  # which a test that imports this file lacks
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from inputs import (  # type: ignore[import-not-found]  # on the path since the line above
@@ -34,6 +36,7 @@ from sweep import (  # type: ignore[import-not-found]  # likewise
     fits,
     load_sweeps,
 )
+from timing import Results, write_results  # likewise
 
 import infini.ops  # likewise
 
@@ -140,9 +143,11 @@ def errors_of(sweep: Sweep, dtype_name: str, seeds: int) -> Errors:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20, help="sets of inputs for each case")
-    parser.add_argument("--output", type=Path, help="file for the figures")
+    parser.add_argument("--figures", type=Path, help="file for the figures of the pages")
+    parser.add_argument("--output", type=Path, help="file for the results as JSON")
     options = parser.parse_args()
     figures: dict[str, dict[str, dict[str, float]]] = {}
+    results: Results = {}
     print("| operator | dtype | largest error | mean error | of the tolerance |")
     print("|---|---|---|---|---|")
     for sweep in load_sweeps():
@@ -152,10 +157,13 @@ def main() -> None:
                 continue
             own = errors.figures()
             figures.setdefault(sweep.operator, {})[dtype_name] = own
+            name = f"{sweep.operator}, {dtype_name}"
+            results[name] = {"value": own["share"], "unit": "of the tolerance", **own}
             numbers = " | ".join(f"{number:.2g}" for number in own.values())
             print(f"| {sweep.operator} | {dtype_name} | {numbers} |")
-    if options.output is not None:
-        options.output.write_text(
+    write_results(options.output, results)
+    if options.figures is not None:
+        options.figures.write_text(
             json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8"
         )
 
