@@ -16,7 +16,10 @@ import torch
 import infini.ops
 from infini import rt
 from infini.linnet.recorder import GraphRecorder, recording
+from infini.linnet.runtime_device import RuntimeDevice
 from infini.rt import testing
+
+CPU = RuntimeDevice("cpu", "cpu", 0)
 
 
 def stream_number() -> int:
@@ -33,7 +36,7 @@ def double(value: torch.Tensor) -> None:
 
 def record(calls: int, value: torch.Tensor) -> Any:
     """A replay that doubles `value` in place `calls` times."""
-    recorder = GraphRecorder("cpu")
+    recorder = GraphRecorder(CPU)
     with recorder.recording():
         for _ in range(calls):
             double(value)
@@ -52,7 +55,7 @@ def test_recording_does_nothing_and_a_run_does_all() -> None:
 
 def test_recording_may_be_entered_more_than_once() -> None:
     value = torch.ones(2)
-    recorder = GraphRecorder("cpu")
+    recorder = GraphRecorder(CPU)
     for _ in range(2):
         with recorder.recording():
             double(value)
@@ -165,7 +168,7 @@ def test_a_replayed_step_allocates_nothing(tmp_path: Path) -> None:
 
 def test_an_error_while_recording_drops_it_and_the_recorder_goes_on() -> None:
     value = torch.ones(2)
-    recorder = GraphRecorder("cpu")
+    recorder = GraphRecorder(CPU)
 
     def fail() -> None:
         with recorder.recording():
@@ -184,7 +187,7 @@ def test_an_error_while_recording_drops_it_and_the_recorder_goes_on() -> None:
 
 
 def test_a_call_that_may_not_be_captured_is_an_error_and_drops_the_recording() -> None:
-    recorder = GraphRecorder("cpu")
+    recorder = GraphRecorder(CPU)
     with pytest.raises(RuntimeError, match="capture"), recorder.recording():
         rt.device_synchronize()
     assert recorder.finish().calls == 0
@@ -192,7 +195,7 @@ def test_a_call_that_may_not_be_captured_is_an_error_and_drops_the_recording() -
 
 def test_a_call_that_fails_ends_the_run_with_its_error() -> None:
     value = torch.ones(2)
-    recorder = GraphRecorder("cpu")
+    recorder = GraphRecorder(CPU)
     with recorder.recording():
         double(value)
         rt.launch_host(recorder.stream, testing.FAIL)
@@ -204,7 +207,7 @@ def test_a_call_that_fails_ends_the_run_with_its_error() -> None:
 
 
 def test_recording_inside_recording_is_refused() -> None:
-    one, other = GraphRecorder("cpu"), GraphRecorder("cpu")
+    one, other = GraphRecorder(CPU), GraphRecorder("cpu")
     again = pytest.raises(RuntimeError, match="recording already")
     with one.recording(), again, other.recording():
         pytest.fail("entered")
@@ -242,7 +245,7 @@ def test_dropped_replays_and_recorders_free_what_they_made(
     gc.collect()
     assert released == ["graph_exec_destroy", "stream_destroy"]
     released.clear()
-    unused = GraphRecorder("cpu")
+    unused = GraphRecorder(CPU)
     with unused.recording():
         double(value)
     del unused

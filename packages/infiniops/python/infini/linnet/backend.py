@@ -9,6 +9,7 @@ import infini.ops
 from infini.linnet.fused import fused_regions
 from infini.linnet.program import Program
 from infini.linnet.recorder import GraphRecorder
+from infini.linnet.runtime_device import RuntimeDevice, runtime_device
 from infini.linnet.single import program_of, region_of_call
 from infini.linnet.table import Mapped, devices_of, read_operators, read_table
 from linnet.backends import Capabilities, Cost, Options, Region, Target
@@ -17,12 +18,10 @@ from linnet.graph import Graph, literal_steps
 #: Steps and call of a region -> how it is computed.
 Found: TypeAlias = dict[tuple[tuple[int, ...], int | None], Program]
 
-#: InfiniRT's device types by PyTorch's names of them.
-DEVICES = {"cpu": "cpu"}
-
 
 class InfiniOps:
-    """Runs the ops and steps that operators of this InfiniOps build compute, on the CPU.
+    """Runs the ops and steps that operators of this InfiniOps build compute, on the CPU and on
+    PyTorch's device `infini`.
 
     A region is one op's call, one step, or neighbours that a few operators compute together.
     Results differ from the generated source within the operators' tolerances: `rms_norm`, for
@@ -47,9 +46,10 @@ class InfiniOps:
                 self._steps.setdefault(mapped.step, []).append(mapped)
 
     def probe(self, target: Target) -> Capabilities | None:
-        """The CPU, if this build has kernels for it."""
-        device = DEVICES.get(target.kind)
-        return Capabilities() if any(device in one for one in self._devices.values()) else None
+        """The CPU and the device `infini`, if this build has kernels for them."""
+        device = runtime_device(target)
+        known = device is not None and any(device.backend in one for one in self._devices.values())
+        return Capabilities() if known else None
 
     def match(self, graph: Graph, target: Target) -> Iterator[Region]:
         """Fusions, calls of mapped ops, and mapped steps outside those calls."""
@@ -64,21 +64,21 @@ class InfiniOps:
         program = found.get((region.steps, region.call))
         if program is None:
             raise ValueError(f"infiniops: no operator computes this region ({region.steps})")
-        return program
+        return program.on(_device(target).torch_device)
 
     def estimate_cost(self, region: Region, target: Target) -> Cost | None:
         """Nothing is known without running."""
         return None
 
     def recorder(self, target: Target) -> GraphRecorder | None:
-        """Records on the CPU."""
-        device = DEVICES.get(target.kind)
+        """Records wherever the work runs."""
+        device = runtime_device(target)
         return None if device is None else GraphRecorder(device)
 
     def _find(self, graph: Graph, target: Target) -> Found:
         """Everything that it can run in `graph`; remembered, since a plan asks for each region."""
         found: Found = {}
-        for region, program in self._programs(graph, DEVICES[target.kind]):
+        for region, program in self._programs(graph, _device(target).backend):
             found.setdefault((region.steps, region.call), program)
         self._last = (graph, found)
         return found
@@ -111,3 +111,10 @@ class InfiniOps:
                 if program is not None:
                     yield region, program
                     break
+
+
+def _device(target: Target) -> RuntimeDevice:
+    device = runtime_device(target)
+    if device is None:
+        raise ValueError(f"infiniops: no device {target.kind}; import torch_infini for `infini`")
+    return device

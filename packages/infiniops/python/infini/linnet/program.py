@@ -97,8 +97,10 @@ class Program:
         launches: Sequence[Launch],
         results: Sequence[tuple[tuple[int, ...], str] | str],
         meta: ExecutableMeta,
+        device: str = "cpu",
     ) -> None:
         self.meta = meta
+        self._device = device
         self.launches = tuple(launches)
         self._results = tuple(results)
         self._functions: tuple[Callable[..., Any], ...] = tuple(
@@ -112,6 +114,12 @@ class Program:
                 if isinstance(viewed.place, FromJoined)
             )
         )
+
+    def on(self, device: str) -> Program:
+        """The same work on tensors of a device, as PyTorch names it."""
+        if device == self._device:
+            return self
+        return Program(self.launches, self._results, self.meta, device)
 
     def prepare(self, context: Context) -> None:
         """Lays sibling weights side by side. ValueError where they cannot lie so."""
@@ -127,7 +135,7 @@ class Program:
     ) -> list[Tensor]:
         """Calls the operators, on the recording's stream while this thread records."""
         recorder = recording()
-        run = _Run(inputs, self._outputs(outputs, context), context)
+        run = _Run(inputs, self._outputs(outputs, context), context, self._device)
         stream = None if recorder is None else recorder.stream
         for launch, function in zip(self.launches, self._functions, strict=True):
             tensors = {name: run.tensor(viewed) for name, viewed in launch.tensors.items()}
@@ -148,14 +156,17 @@ class Program:
                 outputs.append(out)
             else:
                 shape, dtype = result
-                outputs.append(torch.empty(shape, dtype=torch_dtype(dtype)))
+                outputs.append(torch.empty(shape, dtype=torch_dtype(dtype), device=self._device))
         return outputs
 
 
 class _Run:
     """The tensors of one run."""
 
-    def __init__(self, inputs: Sequence[Tensor], results: list[Tensor], context: Context) -> None:
+    def __init__(
+        self, inputs: Sequence[Tensor], results: list[Tensor], context: Context, device: str
+    ) -> None:
+        self.device = device
         self.inputs = inputs
         self.results = results
         self.context = context
@@ -193,8 +204,8 @@ class _Run:
 
         dtype = torch_dtype(place.dtype)
         if isinstance(place, FromConstant):
-            return torch.tensor(place.number, dtype=dtype)
+            return torch.tensor(place.number, dtype=dtype, device=self.device)
         recorder = recording()
         if recorder is not None:
             return recorder.temporary(place.slot, place.shape, dtype)
-        return torch.empty(place.shape, dtype=dtype)
+        return torch.empty(place.shape, dtype=dtype, device=self.device)

@@ -11,6 +11,7 @@ from math import prod
 import torch
 
 from infini import rt
+from infini.linnet.runtime_device import RuntimeDevice
 
 _current = threading.local()
 
@@ -21,33 +22,19 @@ def recording() -> GraphRecorder | None:
     return recorder
 
 
-@contextmanager
-def selected(backend: str) -> Iterator[None]:
-    """Makes `backend` the runtime back end of this thread for a while."""
-    before = rt.selected_backend()
-    if before == backend:
-        yield
-        return
-    rt.select_backend(backend)
-    try:
-        yield
-    finally:
-        rt.select_backend(before)
-
-
 class GraphRecorder:
     """A `linnet.backends.Recorder`: calls made inside `recording` are captured on a stream."""
 
-    def __init__(self, backend: str) -> None:
-        self._backend = backend
+    def __init__(self, device: RuntimeDevice) -> None:
+        self._device = device
         self._execs: list[rt.GraphExec] = []
         self._calls = 0
         self._kept: list[object] = []
         self._temporaries: dict[tuple[int, torch.dtype], torch.Tensor] = {}
-        with selected(backend):
+        with device.selected():
             self.stream = rt.stream_create()
         # The graphs live as long as the replay, which shares this list.
-        self._release = weakref.finalize(self, _release, backend, self.stream, self._execs)
+        self._release = weakref.finalize(self, _release, device, self.stream, self._execs)
 
     def keep(self, tensors: Iterable[object]) -> None:
         """Keeps what recorded calls read or write alive as long as the replay."""
@@ -60,7 +47,7 @@ class GraphRecorder:
         count = prod(shape)
         found = self._temporaries.get((slot, dtype))
         if found is None or found.numel() < count:
-            found = torch.empty(count, dtype=dtype)
+            found = torch.empty(count, dtype=dtype, device=self._device.torch_device)
             self._temporaries[(slot, dtype)] = found
             self._kept.append(found)
         return found[:count].view(shape)
@@ -70,7 +57,7 @@ class GraphRecorder:
         """Captures what executables do; an error drops what was captured since it was entered."""
         if recording() is not None:
             raise RuntimeError("infiniops: this thread is recording already")
-        with selected(self._backend):
+        with self._device.selected():
             rt.stream_begin_capture(self.stream)
             _current.recorder = self
             try:
@@ -91,7 +78,7 @@ class GraphRecorder:
         """The captured work; this recorder must not be used afterwards."""
         self._release.detach()
         execs = tuple(self._execs)
-        return GraphReplay(self._backend, self.stream, execs, self._calls, tuple(self._kept))
+        return GraphReplay(self._device, self.stream, execs, self._calls, tuple(self._kept))
 
 
 class GraphReplay:
@@ -99,7 +86,7 @@ class GraphReplay:
 
     def __init__(
         self,
-        backend: str,
+        device: RuntimeDevice,
         stream: rt.Stream,
         execs: tuple[rt.GraphExec, ...],
         calls: int,
@@ -107,29 +94,40 @@ class GraphReplay:
     ) -> None:
         self.calls = calls
         self._kept = kept
-        self._backend = backend
+        self._device = device
         self._stream = stream
         self._execs = execs
-        weakref.finalize(self, _release, backend, stream, execs)
+        weakref.finalize(self, _release, device, stream, execs)
 
     def run(self) -> None:
         """Does the recorded calls in order; they have been done when it returns."""
+        device = self._device
+        if device.backend != "cpu" or device.index != rt.get_device():
+            return self._run_queued()
         # `selected` spelled out: a context manager would cost more than the calls.
         before = rt.selected_backend()
-        if before != self._backend:
-            rt.select_backend(self._backend)
+        if before != "cpu":
+            rt.select_backend("cpu")
         try:
             for graph in self._execs:
                 rt.graph_launch(graph, self._stream)
         finally:
-            if before != self._backend:
+            if before != "cpu":
                 rt.select_backend(before)
+
+    def _run_queued(self) -> None:
+        """The same on a device that works while its host goes on: after what was queued before."""
+        with self._device.selected():
+            rt.device_synchronize()
+            for graph in self._execs:
+                rt.graph_launch(graph, self._stream)
+            rt.stream_synchronize(self._stream)
 
 
 def _release(
-    backend: str, stream: rt.Stream, execs: list[rt.GraphExec] | tuple[rt.GraphExec, ...]
+    device: RuntimeDevice, stream: rt.Stream, execs: list[rt.GraphExec] | tuple[rt.GraphExec, ...]
 ) -> None:
-    with selected(backend):
+    with device.selected():
         for graph in execs:
             rt.graph_exec_destroy(graph)
         rt.stream_destroy(stream)
