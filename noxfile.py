@@ -190,5 +190,5 @@ def add_peers(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Runs every benchmark, or those that arguments name (infinirt, ops, matrix, attention,
-    accuracy, linked, device, plans, decode); results go to `build/bench/` as JSON and as a table."""
+    accuracy, linked, device, plans, decode); results go to `build/bench/` as JSON and a table."""
     work(session, "torch", "torch-infini", "oracle", then=add_peers)
