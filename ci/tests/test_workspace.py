@@ -25,6 +25,7 @@ BLOCK = re.compile(
 # Pages whose programs need files or one another; the package's own test sets them up and runs them.
 RUN_BY_THEIR_PACKAGE = {
     "docs/linnet/running.md": "packages/linnet/tests/torch/test_docs.py",
+    "docs/linnet/tour.md": "packages/linnet/tests/test_tour.py",
     "packages/linked-resolver/README.md": "packages/linked-resolver/tests/test_documentation.py",
     "packages/linnet/README.md": "packages/linnet/tests/test_readme.py",
 }
