@@ -207,7 +207,7 @@ def test_a_call_that_fails_ends_the_run_with_its_error() -> None:
 
 
 def test_recording_inside_recording_is_refused() -> None:
-    one, other = GraphRecorder(CPU), GraphRecorder("cpu")
+    one, other = GraphRecorder(CPU), GraphRecorder(CPU)
     again = pytest.raises(RuntimeError, match="recording already")
     with one.recording(), again, other.recording():
         pytest.fail("entered")
