@@ -24,17 +24,12 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))  # which a test that imports this file lacks
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from inputs import (  # type: ignore[import-not-found]  # on the path since the line above
-    dtypes_of_inputs,
-    random_inputs,
-)
-from sweep import (  # type: ignore[import-not-found]  # likewise
+from sweep import (  # type: ignore[import-not-found]  # on the path since the line above
     Sweep,
-    cases,
     distance,
     expected_of,
-    fits,
     load_sweeps,
+    sampled_cases,
 )
 from timing import Results, write_results  # likewise
 
@@ -123,12 +118,7 @@ def errors_of(sweep: Sweep, dtype_name: str, seeds: int) -> Errors:
         generator = torch.Generator().manual_seed(seed)
         if own := OWN_CASES.get(sweep.operator):
             errors.include(*own(getattr(torch, dtype_name), generator), bound)
-        for turn, (shape, attributes, absent) in enumerate(cases(sweep)):
-            shapes = {name: one for name, one in shape["shapes"].items() if name not in absent}
-            if not fits(sweep, shapes, attributes):
-                continue
-            dtypes = dtypes_of_inputs(sweep.inputs, sweep.main, dtype_name, turn)
-            inputs = random_inputs(sweep.inputs, shapes, dtypes, attributes, generator)
+        for _, attributes, _, inputs in sampled_cases(sweep, dtype_name, generator):
             expected = expected_of(sweep, inputs, attributes)
             given = {name: value for name, value in inputs.items() if value is not None}
             made: Any = function(**given, **attributes)

@@ -175,17 +175,29 @@ def cases(sweep: Sweep) -> Iterator[tuple[dict[str, Any], dict[str, Any], tuple[
                 yield shape, attributes, absent
 
 
-def run_layout(sweep: Sweep, dtype_name: str, layout: str, seed: int) -> int:
-    """Run every case in one layout; returns how many calls were compared."""
-    generator = torch.Generator().manual_seed(seed)
-    function = getattr(infini.ops, sweep.operator)
-    count = 0
+def sampled_cases(
+    sweep: Sweep, dtype_name: str, generator: torch.Generator
+) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...], Tensors]]:
+    """Each case that fits: the name of its shape, attributes, absent inputs and random inputs."""
     for turn, (shape, attributes, absent) in enumerate(cases(sweep)):
         shapes = {name: one for name, one in shape["shapes"].items() if name not in absent}
         if not fits(sweep, shapes, attributes):
             continue
         dtypes = dtypes_of_inputs(sweep.inputs, sweep.main, dtype_name, turn)
-        inputs = random_inputs(sweep.inputs, shapes, dtypes, attributes, generator)
+        yield (
+            shape["name"],
+            attributes,
+            absent,
+            random_inputs(sweep.inputs, shapes, dtypes, attributes, generator),
+        )
+
+
+def run_layout(sweep: Sweep, dtype_name: str, layout: str, seed: int) -> int:
+    """Run every case in one layout; returns how many calls were compared."""
+    generator = torch.Generator().manual_seed(seed)
+    function = getattr(infini.ops, sweep.operator)
+    count = 0
+    for shape, attributes, absent, inputs in sampled_cases(sweep, dtype_name, generator):
         if layout == "expanded":
             inputs = {name: _each(_expand, tensor) for name, tensor in inputs.items()}
         expected = expected_of(sweep, inputs, attributes)
@@ -204,7 +216,7 @@ def run_layout(sweep: Sweep, dtype_name: str, layout: str, seed: int) -> int:
         made = returned if isinstance(returned, tuple) else (returned,)
         assert all(one is out for one, out in zip(made, outs, strict=True))
         for name, out, wanted in zip(names, outs, expected, strict=True):
-            case = f"{dtype_name} {layout} {shape['name']} {attributes} without {absent}: {name}"
+            case = f"{dtype_name} {layout} {shape} {attributes} without {absent}: {name}"
             report(sweep, out, wanted, case, sweep.tolerance[dtype_name])
         count += 1
     return count
