@@ -293,3 +293,13 @@ def test_nothing_behind_the_operands_is_read(
         case.arguments = {key: guarded(value) for key, value in case.arguments.items()}
         for one in implementations:
             assert torch.equal(case(implementation=one), expected[one])
+
+
+@pytest.mark.parametrize("rows", [1, 16, 17])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_strides_of_an_int8_weight_do_not_change_the_bits(dtype: Any, rows: int, seed: int) -> None:
+    # So many that another order of additions shows after rounding to 16 bits.
+    case = Case("linear_int8", rows, 1500, 4000, dtype, seed)
+    expected = case()
+    case.arguments["weight"] = case.arguments["weight"].t().contiguous().t()
+    assert torch.equal(case(), expected)

@@ -133,8 +133,10 @@ class QuantizedProduct : QuantizedBase<T> {
     } else {
       ForEachOutputBlock(
           1, rows(), columns(), depth(), [&](std::int64_t, const OutputBlock& block) {
-            // Whole numbers are exact in bf16.
-            if (task_.group == 0 || (task_.rounding == QuantizedTask::Rounding::kWeight && !few)) {
+            // Whole numbers are exact in bf16; few rows give the same bits whatever their strides.
+            const bool narrow =
+                task_.group == 0 || task_.rounding == QuantizedTask::Rounding::kWeight;
+            if (narrow && !few) {
               RunBlock<Narrow>(block);
             } else {
               RunBlock<float>(block);
