@@ -24,6 +24,7 @@ from pathlib import Path
 
 from linked_resolver import find_tools
 from linked_resolver.symbols import read_library
+from linked_resolver.tools import format_options
 
 
 def processor_seconds() -> float:
@@ -70,7 +71,8 @@ def measure(path: Path) -> dict[str, dict[str, object]]:
         if len(seconds) == 1:  # as the resolver reads it: once
             own = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text("utf-8"))
             kilobytes = int(own[1]) if own else 0
-    kilobytes += peak([tools.nm, "-D", "-C", path]) + peak([tools.readelf, "--dyn-syms", path])
+    kilobytes += peak([tools.nm, *format_options(path), "-D", "-C", path])
+    kilobytes += peak([tools.readelf, "--dyn-syms", path])
     return {
         f"{path.name}: prove symbols": {"value": statistics.median(seconds), "unit": "s"},
         f"{path.name}: processor, least of five": {"value": min(worked), "unit": "s"},

@@ -1,5 +1,6 @@
 """Proofs with one make of the tools, with the other, and with tools that misbehave."""
 
+import platform
 import shutil
 from pathlib import Path
 
@@ -105,6 +106,22 @@ error[tool-missing]: c++filt is needed to prove symbols and is not there
   got: neither in <root>/bin
   help: install GNU binutils or LLVM (`apt-get install binutils`)"""
     )
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names the format of x86-64")
+def test_nm_is_told_the_format_so_that_it_loads_no_plug_in(workspace: Workspace) -> None:
+    said = workspace.root / "said"
+    script = f'echo "$*" >> {said}; exec {gnu("nm")} "$@"'
+    assert with_script(workspace, nm=script) == ""
+    library = workspace.site / "acme" / "_C.so"
+    assert said.read_text() == f"--target=elf64-x86-64 -D -C {library}\n"
+
+
+def test_an_nm_that_refuses_the_format_is_asked_without_it(workspace: Workspace) -> None:
+    script = (
+        f'case "$1" in --target=*) echo no >&2; exit 1;; esac; exec {gnu("nm")} "$@"'
+    )
+    assert with_script(workspace, nm=script) == ""
 
 
 def test_an_old_readelf_that_refuses_to_demangle_is_enough(workspace: Workspace) -> None:

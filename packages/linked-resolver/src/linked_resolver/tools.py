@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from . import process
 from .diagnostics import ContractError, Problem
+from .elf import read_machine
 
 SECONDS = 60.0
 NAMES = {
@@ -32,6 +33,8 @@ _VERSION = re.compile(r"(?P<sign>@@?)[\w.+-]+$")
 # Global (T, D, B, R, A, G, S, C), weak (W, V) and indirect (i) definitions. Unique ones (u) are no
 # functions; small letters are local, w and v undefined.
 _NM_DEFINED = frozenset("TDBRAGSCWVi")
+# GNU's names of formats; of another machine's library nm finds it out.
+_FORMATS = {("x64", 64): "elf64-x86-64", ("AArch64", 64): "elf64-littleaarch64"}
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def read_with_nm(tools: Tools, library: Path) -> Table:
 
 def rows_of_nm(tools: Tools, library: Path) -> Iterator[Row]:
     """The lines of `read_with_nm`, which tells the errors."""
-    for line in _lines(_run(tools, [tools.nm, "-D", "-C", library])):
+    for line in _lines(_run(tools, [tools.nm, "-D", "-C", library], gnu_options=format_options(library))):
         if not line.strip():
             continue
         match = _NM.fullmatch(line)
@@ -176,12 +179,8 @@ def demangle(tools: Tools, names: Sequence[str]) -> list[str]:
     if not names:
         return []
     text = "".join(f"{name}\n" for name in names)
-    try:
-        # GNU's c++filt writes `std::string` out unless it is told to write as its nm does.
-        output = _run(tools, [tools.cxxfilt, "-i"], text)
-    except ContractError:
-        output = _run(tools, [tools.cxxfilt], text)  # LLVM's has no such option
-    lines = list(_lines(output))
+    # GNU's c++filt writes `std::string` out unless it is told to write as its nm does.
+    lines = list(_lines(_run(tools, [tools.cxxfilt], text, gnu_options=["-i"])))
     if len(lines) != len(names):
         raise ContractError(
             _failure(
@@ -213,20 +212,30 @@ def _lines(output: bytes) -> Iterator[str]:
         yield text.replace("\r", "\\r")
 
 
-def _run(tools: Tools, command: list[str | Path], stdin: str = "") -> bytes:
-    # Messages and headings in English, so that they can be read.
-    variables = {**os.environ, "LC_ALL": "C"}
-    program = Path(command[0])
+def format_options(library: Path) -> list[str]:
+    """What tells GNU's nm the format of a library; nothing for a machine without a name here.
+
+    Without it nm asks every plug-in of the linker first, and LLVM's takes 100 MB to say no.
+    """
     try:
-        finished = process.run(
-            command,
-            seconds=tools.seconds,
-            stdin=stdin.encode("utf-8", "surrogateescape"),
-            environment=variables,
-        )
-    except OSError as error:
-        text = f"it cannot be started: {error.strerror}"
-        raise ContractError(_failure(program, "a program", text)) from error
+        name = _FORMATS.get(read_machine(library))
+    except ContractError:
+        return []  # nm says what is wrong with the file
+    return [] if name is None else [f"--target={name}"]
+
+
+def _run(
+    tools: Tools,
+    command: list[str | Path],
+    stdin: str = "",
+    *,
+    gnu_options: Sequence[str] = (),
+) -> bytes:
+    """What a tool prints, with the options that GNU's has and LLVM's refuses if it takes them."""
+    program = Path(command[0])
+    finished = _finish(tools, [program, *gnu_options, *command[1:]], stdin)
+    if gnu_options and finished.status != 0 and not finished.timed_out:
+        finished = _finish(tools, command, stdin)
     if finished.timed_out or finished.status != 0:
         said = process.excerpt(finished.stderr, 4)
         library = f" on {command[-1]}" if program != tools.cxxfilt else ""
@@ -238,6 +247,20 @@ def _run(tools: Tools, command: list[str | Path], stdin: str = "") -> bytes:
             )
         )
     return finished.stdout
+
+
+def _finish(tools: Tools, command: list[str | Path], stdin: str) -> process.Finished:
+    try:
+        return process.run(
+            command,
+            seconds=tools.seconds,
+            stdin=stdin.encode("utf-8", "surrogateescape"),
+            # Messages and headings in English, so that they can be read.
+            environment={**os.environ, "LC_ALL": "C"},
+        )
+    except OSError as error:
+        text = f"it cannot be started: {error.strerror}"
+        raise ContractError(_failure(Path(command[0]), "a program", text)) from error
 
 
 def _unreadable(program: Path, library: Path, line: str) -> ContractError:
