@@ -68,6 +68,10 @@ function(infini_ops_add_linked)
   target_include_directories(infiniops_linked PRIVATE include ${INFINI_OPS_GENERATED_DIR}/include src)
   target_link_libraries(infiniops_linked PRIVATE InfiniRT::infinirt)
   target_include_directories(infiniops_linked SYSTEM PRIVATE ${INFINI_LINKED_INCLUDE_DIRECTORIES})
+  # Compiles anew for another release of a provider: its headers may be older than the objects, since some installers
+  # keep the times of files.
+  string(SHA256 providers "${INFINI_LINKED_PROVIDERS}")
+  target_compile_definitions(infiniops_linked PRIVATE INFINI_OPS_LINKED_PROVIDERS="${providers}")
   target_link_options(infiniops_linked PRIVATE -Wl,-z,now)
   if(NOT INFINI_OPS_SANITIZE)
     target_link_options(infiniops_linked PRIVATE -Wl,--no-undefined)

@@ -73,9 +73,9 @@ def _load(path: Path) -> object:
     def no_number(constant: str) -> object:
         raise refuse(f"{constant} is no JSON")
 
-    if path.exists() and not path.is_file():
-        raise refuse("is no file")
     try:
+        if path.exists() and not path.is_file():
+            raise refuse("is no file")
         text = path.read_text(encoding="utf-8")
         if text.startswith("\ufeff"):
             raise refuse("begins with a byte order mark; save it as UTF-8 without one")
@@ -176,7 +176,7 @@ class _Entry:
                 '{"implementations": [SLOT, ...]}'
             )
         full = Path(*_normal(self.root / path))
-        if not full.is_file():
+        if not _is_file(full):
             raise self._error(f"there is no header {path} (looked for it at {full})")
         return Header(full, backend if isinstance(backend, str) else self._backend(path, full))
 
@@ -195,12 +195,19 @@ class _Entry:
         if self.name in self.names:
             return None
         path = first.path.parent / f"{self.name}.yaml"
-        if not path.is_file():
+        if not _is_file(path):
             raise self._error(
                 f"is no operator, and there is no declaration {path} beside its header; the "
                 f"operators are {', '.join(self.names)}"
             )
         return path
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is longer than any
+        return False
 
 
 def _normal(path: Path) -> Sequence[str]:

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 from codegen.read import read_declarations
+from this_build import needs_runtime_prefix
 
 ROOT = Path(__file__).parents[1]
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake: pip install cmake"),
-    pytest.mark.skipif(
-        importlib.util.find_spec("infinirt") is None, reason="needs the Python package infinirt"
-    ),
+    needs_runtime_prefix,
 ]
 
 
@@ -87,6 +86,9 @@ def test_options_that_cannot_be_met_stop_with_one_sentence(
     assert message(configure(tmp_path, *options)) == expected
 
 
+needs_infinirt = pytest.mark.skipif(
+    importlib.util.find_spec("infinirt") is None, reason="needs the Python package infinirt"
+)
 needs_resolver = pytest.mark.skipif(
     importlib.util.find_spec("linked_resolver") is None, reason="needs the package linked-resolver"
 )
@@ -155,7 +157,10 @@ def test_every_pair_of_gpu_backends_is_refused_and_each_alone_says_why(tmp_path:
         assert message(result) == expected
 
 
-def test_an_interpreter_that_lacked_something_is_not_taken_again(tmp_path: Path) -> None:
+@needs_infinirt
+def test_an_interpreter_that_lacked_something_is_not_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Configured outside the right environment, then inside it, in one build tree."""
 
     def configure_in(environment: Path) -> "subprocess.CompletedProcess[str]":
@@ -168,6 +173,7 @@ def test_an_interpreter_that_lacked_something_is_not_taken_again(tmp_path: Path)
             check=False,
         )
 
+    monkeypatch.delenv("INFINI_RT_ROOT", raising=False)
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
     assert message(configure_in(bare)).startswith("InfiniRT was not found: ")

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from this_build import needs_runtime_prefix, runtime_prefix
 
 import infini.ops
 
+pytestmark = needs_runtime_prefix
 SOURCE = Path(__file__).parent / "consumer"
 EXPECTED = (
     "3 15 12 33\n"
@@ -33,11 +35,12 @@ def compilers() -> list[str]:
 @pytest.fixture(scope="module")
 def prefixes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Both prefixes, moved to another place."""
-    infinirt = pytest.importorskip("infinirt")
+    runtime = runtime_prefix()
+    assert runtime is not None
     folder = tmp_path_factory.mktemp("moved prefixes")
     moved = {"ops": folder / "ops", "rt": folder / "infinirt" / "prefix"}
     shutil.copytree(infini.ops.prefix(), moved["ops"])
-    shutil.copytree(infinirt.prefix(), moved["rt"])
+    shutil.copytree(runtime, moved["rt"])
     return moved
 
 

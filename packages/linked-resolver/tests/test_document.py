@@ -1,5 +1,7 @@
+import os
 from pathlib import Path
 
+import pytest
 from linked_workspace import CONTRACT, LIBRARY, Workspace
 
 from linked_resolver.contracts import IMPLEMENTATION_RULES
@@ -54,6 +56,21 @@ def test_a_folder_in_place_of_a_file_is_a_problem(workspace: Workspace) -> None:
 error[contract-unreadable]: the file cannot be read: Is a directory
   --> <contracts>/torch/cpu/other.yaml
   help: make it a readable file"""
+    )
+
+
+@pytest.mark.parametrize("file", ["acme.yaml", "ops/silu_and_mul/acme.yaml"])
+def test_a_pipe_in_place_of_a_file_is_a_problem_and_not_waited_for(
+    workspace: Workspace, file: str
+) -> None:
+    workspace.complete()
+    path = workspace.contracts / "torch" / "cpu" / file
+    path.unlink()
+    os.mkfifo(path)
+    assert workspace.text(workspace.prove().problems).startswith(
+        "error[contract-unreadable]: the file cannot be read: Not a regular file\n"
+        f"  --> <contracts>/torch/cpu/{file}\n"
+        "  help: make it a readable file"
     )
 
 

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -207,6 +208,46 @@ error[distribution-metadata]: the list of the files of `acme` cannot be read
   got: invalid start byte in <site>/acme-1.0.dist-info
   help: install `acme` anew"""
     )
+
+
+def test_metadata_that_is_not_text(workspace: Workspace) -> None:
+    workspace.complete()
+    (workspace.site / "acme-1.0.dist-info" / "METADATA").write_bytes(b"Name: \xff\n")
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
+error[distribution-metadata]: the metadata of `acme` cannot be read
+  --> <contracts>/torch/cpu/acme.yaml:1, key `python_distribution_package`
+  expected: METADATA in UTF-8
+  got: invalid start byte in <site>/acme-1.0.dist-info
+  help: install `acme` anew"""
+    )
+
+
+@pytest.mark.parametrize("part", ["METADATA", "RECORD", "direct_url.json"])
+def test_pipes_in_the_metadata_are_not_waited_for(workspace: Workspace, part: str) -> None:
+    workspace.complete()
+    path = workspace.site / "acme-1.0.dist-info" / part
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    assert (
+        workspace.text(workspace.prove().problems)
+        == f"""\
+error[distribution-metadata]: the metadata of `acme` cannot be read
+  --> <contracts>/torch/cpu/acme.yaml:1, key `python_distribution_package`
+  expected: files
+  got: `{part}`, a pipe or a device, in <site>/acme-1.0.dist-info
+  help: install `acme` anew"""
+    )
+
+
+@pytest.mark.parametrize("text", ['{"url": 5, "dir_info": []}', "[[", "5", '"x"'])
+def test_a_direct_url_of_another_form_means_no_editable_installation(
+    workspace: Workspace, text: str
+) -> None:
+    workspace.complete()
+    (workspace.site / "acme-1.0.dist-info" / "direct_url.json").write_text(text)
+    assert workspace.text(workspace.prove().problems) == ""
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,16 @@ def test_headers_of_an_editable_installation(workspace: Workspace) -> None:
     assert workspace.text(workspace.prove().problems) == ""
 
 
-@pytest.mark.parametrize("sign", [";", ":", "$", '"'])
+def test_a_recorded_name_longer_than_any_is_not_there(workspace: Workspace) -> None:
+    workspace.complete()
+    workspace.library("python_distribution_package: acme\nlibrary_glob: acme/a*.so\n")
+    (workspace.site / "acme-1.0.dist-info" / "RECORD").write_text(f"acme/{'a' * 300}.so,,\n")
+    text = workspace.text(workspace.prove().problems)
+    assert text.startswith("error[glob-missing-file]: `acme` recorded `aaa")
+    assert "\n  got: no such file\n" in text
+
+
+@pytest.mark.parametrize("sign", [";", ":", "$", '"', "\udcff"])
 def test_a_path_that_the_build_cannot_hold(workspace: Workspace, sign: str) -> None:
     site = workspace.root / f"a{sign}b"
     workspace.library()
@@ -227,7 +236,7 @@ def test_a_path_that_the_build_cannot_hold(workspace: Workspace, sign: str) -> N
     assert workspace.text(resolution.problems) == (
         "error[path-characters]: `_C.so` lies in a path that the build cannot hold\n"
         "  --> <contracts>/torch/cpu/acme.yaml:2, key `library_glob`\n"
-        '  expected: a path without `;`, `:`, `$`, `"`, backslash and control characters\n'
+        '  expected: a path in UTF-8 without `;`, `:`, `$`, `"`, backslash and control characters\n'
         f"  got: {str(path)!r}\n".replace(str(workspace.root), "<root>")
         + "  help: install the environment under another path"
     )

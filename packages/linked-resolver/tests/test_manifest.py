@@ -63,13 +63,14 @@ def three_libraries(workspace: Workspace) -> Resolution:
     resolution = workspace.prove(load=False)
     assert [problem.code for problem in resolution.problems] == ["load-forbidden"]
     # As if the child had proved the schema: what is tested here begins after the proof.
-    return Resolution(
-        resolution.implementations, resolution.located, (), (), resolution.torch_version
-    )
+    return Resolution(resolution.implementations, resolution.located, (), (), resolution.torch)
 
 
 def test_the_whole_manifest(workspace: Workspace) -> None:
-    text = cmake(three_libraries(workspace))
+    resolution = three_libraries(workspace)
+    text = cmake(resolution)
+    for located in resolution.libraries:
+        text = text.replace(f"{located.facts.size} {located.facts.build_id}", "<facts>")
     for folder, name in [(workspace.contracts, "<contracts>"), (workspace.site, "<site>")]:
         text = text.replace(str(folder), name)
     assert (
@@ -132,7 +133,14 @@ set(INFINI_LINKED_INPUTS
   "<site>/acme/_C.so"
   "<site>/acme-1.0.dist-info"
   "<site>/base/libbase.so"
-  "<site>/base-1.0.dist-info")
+  "<site>/base-1.0.dist-info"
+  "<site>/torch-2.13.0.dist-info")
+# Where this differs, sources are compiled anew.
+set(INFINI_LINKED_PROVIDERS
+  "ops 1.0 torch/cpu/ops <facts>"
+  "acme 1.0 torch/cpu/acme <facts>"
+  "base 1.0 torch/cpu/base <facts>"
+  "torch 2.13.0")
 """
     )
 

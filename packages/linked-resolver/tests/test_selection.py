@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,41 @@ error[selection]: the file is too large
   expected: operator: {"implementations": "all" or [slots]}, or the paths of headers
   got: more than 4 MiB
   help: write only the selection"""
+    )
+
+
+@pytest.mark.parametrize("path", ["a folder/", "/dev/zero", "a.b", "a" * 300 + ".json"])
+def test_a_text_with_a_dot_or_a_slash_is_a_path(workspace: Workspace, path: str) -> None:
+    with pytest.raises(ContractError, match=r"^error\[selection\]: the file cannot be read\n"):
+        parse_selection(path, workspace.root)
+
+
+def test_a_pipe_is_not_waited_for(workspace: Workspace) -> None:
+    file = workspace.root / "ops.json"
+    os.mkfifo(file)
+    assert (
+        refusal(workspace, file)
+        == """\
+error[selection]: the file cannot be read
+  --> <root>/ops.json
+  expected: operator: {"implementations": "all" or [slots]}, or the paths of headers
+  got: Not a regular file
+  help: make it a readable file"""
+    )
+
+
+@pytest.mark.parametrize("header", ["\\ud800", "a\\u0000b"])
+def test_a_header_with_a_character_that_no_path_has(workspace: Workspace, header: str) -> None:
+    file = workspace.root / "ops.json"
+    file.write_text(f'{{"silu_and_mul": "{header}"}}')
+    assert (
+        refusal(workspace, file)
+        == f"""\
+error[selection]: the entry of `silu_and_mul` is malformed
+  --> <root>/ops.json, key `silu_and_mul`
+  expected: operator: {{"implementations": "all" or [slots]}}, or the paths of headers
+  got: "{header}"
+  help: name a header that is there"""
     )
 
 

@@ -118,9 +118,7 @@ def test_nm_is_told_the_format_so_that_it_loads_no_plug_in(workspace: Workspace)
 
 
 def test_an_nm_that_refuses_the_format_is_asked_without_it(workspace: Workspace) -> None:
-    script = (
-        f'case "$1" in --target=*) echo no >&2; exit 1;; esac; exec {gnu("nm")} "$@"'
-    )
+    script = f'case "$1" in --target=*) echo no >&2; exit 1;; esac; exec {gnu("nm")} "$@"'
     assert with_script(workspace, nm=script) == ""
 
 

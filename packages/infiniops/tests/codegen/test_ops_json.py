@@ -169,6 +169,10 @@ REFUSED_VALUES: list[Any] = [0, 1.5, True, None]
             "add: there is no header src/native (looked for it at {root}/src/native)",
         ),
         (
+            json.dumps({"add": f"{'a' * 300}.h"}),
+            f"add: there is no header {'a' * 300}.h (looked for it at {{root}}/{'a' * 300}.h)",
+        ),
+        (
             '{"add": "outside.h"}',
             "add: outside.h lies in none of src/{native,torch,ninetoothed,triton,linked}, so say "
             'its back end: {"path": "outside.h", "backend": NAME}',
@@ -232,6 +236,9 @@ def test_files_that_cannot_be_read_are_named(root: Path) -> None:
     with pytest.raises(SelectionError) as error:
         read_ops_json(root / "src", NAMES, root)
     assert str(error.value) == f"{root}/src: is no file"
+    with pytest.raises(SelectionError) as error:
+        read_ops_json(root / ("a" * 300), NAMES, root)
+    assert str(error.value) == f"{root}/{'a' * 300}: cannot be read: File name too long"
     (root / "latin.json").write_bytes(b'{"add": "\xe9"}')
     with pytest.raises(SelectionError) as error:
         read_ops_json(root / "latin.json", NAMES, root)

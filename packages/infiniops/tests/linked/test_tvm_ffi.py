@@ -33,10 +33,25 @@ on_sim = ops.empty((4, 5), device="sim:0")
 on_sim.copy_from(a)
 np.testing.assert_array_equal(
     np.from_dlpack(ops.mul(on_sim, on_sim, implementation=18).to_cpu()), a * a)
+# Views are read and written where they lie; what is around an output stays as it was.
+base = rng.standard_normal((6, 8), dtype=np.float32)
+for cut in (
+    lambda memory: memory[3:],
+    lambda memory: memory[:, 2:],
+    lambda memory: memory[1:6:2, ::3],
+    lambda memory: memory[4, 5, ...],  # no dimension at all
+):
+    target = np.full((6, 8), 7, np.float32)
+    expected = target.copy()
+    cut(expected)[...] = cut(base) * cut(base)
+    ops.mul(cut(base), cut(base), out=cut(target), implementation=18)
+    np.testing.assert_array_equal(target, expected)
+refused = np.full((3, 2), 7, np.float32)
 try:
-    ops.mul(a[0, :3].copy(), b[0, :3].copy(), implementation=18)
+    ops.mul(base[:3, 1], base[:3, 2], out=refused[:, 0], implementation=18)
 except RuntimeError as error:
     print(str(error).splitlines()[0])
+assert (refused == 7).all()
 print([(p.distribution, p.version) for p in ops.linked_providers()])
 print([(e.slot, e.selected) for e in ops.explain("mul", a, b, implementation=18)])
 """

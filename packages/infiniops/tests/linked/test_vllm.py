@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from this_build import needs_runtime_prefix, runtime_prefix
 
 import infini.ops
 
@@ -186,10 +187,12 @@ def test_a_library_of_linked_implementations_that_does_not_load_says_why(tmp_pat
     )
 
 
+@needs_runtime_prefix
 def test_a_program_without_python_calls_a_linked_implementation(tmp_path: Path) -> None:
     """It links libinfiniops alone, and needs nothing of the provider to do so."""
-    infinirt = pytest.importorskip("infinirt")
-    prefixes = [infini.ops.prefix(), infinirt.prefix()]
+    runtime = runtime_prefix()
+    assert runtime is not None
+    prefixes = [infini.ops.prefix(), runtime]
     program = tmp_path / "consumer"
     source = Path(__file__).with_name("consumer.cc")
     command: list[Any] = ["g++", "-std=c++20", source]
@@ -238,6 +241,22 @@ def test_slices_are_read_and_written_where_they_are(name: Any, cut: Any) -> None
     cut(expected).copy_(infini.ops.rms_norm(cut(base), implementation=0))
     infini.ops.rms_norm(cut(base), out=cut(target), implementation=name)
     torch.testing.assert_close(target, expected, rtol=1e-5, atol=1e-5)
+
+
+def resident() -> int:
+    """KiB of memory that the process holds."""
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(text.split("VmRSS:")[1].split()[0])
+
+
+def test_copies_that_a_provider_needs_are_freed() -> None:
+    """Each call here stages an input and an output of half a MiB."""
+    x, out = (torch.randn(512, 256).t() for _ in range(2))
+    for calls in (20, 400):
+        before = resident()
+        for _ in range(calls):
+            infini.ops.rms_norm(x, out=out, implementation="vllm")
+    assert resident() - before < 32 * 1024
 
 
 def test_a_refused_call_leaves_a_strided_output_as_it_was() -> None:

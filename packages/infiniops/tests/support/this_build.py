@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +28,23 @@ def has_device(name: str) -> bool:
 def needs_device(name: str) -> pytest.MarkDecorator:
     """Skips a test where the build or the machine has no such device."""
     return pytest.mark.skipif(not has_device(name), reason=f"there is no {name} device here")
+
+
+def runtime_prefix() -> Path | None:
+    """Where InfiniRT's headers and library are for a build: what a build itself would take."""
+    root = os.environ.get("INFINI_RT_ROOT")
+    if root:
+        return Path(root)
+    if importlib.util.find_spec("infinirt") is None:
+        return None
+    prefix: Path = importlib.import_module("infinirt").prefix()
+    return prefix
+
+
+needs_runtime_prefix = pytest.mark.skipif(
+    runtime_prefix() is None,
+    reason="needs InfiniRT to build against: INFINI_RT_ROOT, or the Python package infinirt",
+)
 
 
 def operator(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import re
 import sys
@@ -26,6 +27,9 @@ PROVED, FAILED, MISUSED = 0, 1, 2
 
 def run() -> None:
     """The entry point of the console script."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A path may have bytes that are no text.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()
@@ -97,11 +101,19 @@ def _parser() -> argparse.ArgumentParser:
     inspecting = commands.add_parser(
         "inspect", parents=[common], help="list what a contract can name"
     )
-    inspecting.add_argument("target", help="a library file, or the name of a distribution")
+    inspecting.add_argument(
+        "target", type=_target, help="a library file, or the name of a distribution"
+    )
     inspecting.add_argument(
         "--grep", default="", help="a regular expression that functions and schemas must match"
     )
     return parser
+
+
+def _target(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("expected a library file or a distribution, got nothing")
+    return text
 
 
 def _seconds(text: str) -> float:

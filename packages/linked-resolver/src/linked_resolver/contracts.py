@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from .diagnostics import ContractError, Problem, at
 from .document import Document, Rule, Text, read_document
+from .files import is_file, is_folder
 from .headers import Slot, find_specializations, read_slot
 from .values import (
     SCHEMA,
@@ -115,7 +116,7 @@ class Implementation:
 
 def read_contracts(root: Path) -> tuple[tuple[Implementation, ...], list[Problem]]:
     """Reads every contract under `root`, whatever is selected: they are part of the sources."""
-    if not root.is_dir():
+    if not is_folder(root):
         problem = Problem(
             "layout",
             "the folder of the contracts does not exist",
@@ -153,7 +154,7 @@ def read_contracts(root: Path) -> tuple[tuple[Implementation, ...], list[Problem
 
 
 def _folders(parent: Path) -> list[Path]:
-    return sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
+    return sorted(path for path in parent.iterdir() if is_folder(path)) if is_folder(parent) else []
 
 
 def _read_library(file: Path, transport: str, device: str) -> tuple[Library | None, list[Problem]]:
@@ -245,7 +246,7 @@ def _read_implementation(
 
 def _read_header(file: Path, operator: str, device: str) -> Slot:
     header = file.with_suffix(".h")
-    if not header.is_file():
+    if not is_file(header):
         raise ContractError(
             Problem(
                 "header-missing",
@@ -261,7 +262,7 @@ def _read_header(file: Path, operator: str, device: str) -> Slot:
 
 def _find_source(file: Path, device: str) -> Path:
     allowed = (".cc",) if device in ("cpu", "sim") else _SOURCES
-    found = [path for suffix in _SOURCES if (path := file.with_suffix(suffix)).is_file()]
+    found = [path for suffix in _SOURCES if is_file(path := file.with_suffix(suffix))]
     if len(found) == 1 and found[0].suffix in allowed:
         return found[0]
     raise ContractError(

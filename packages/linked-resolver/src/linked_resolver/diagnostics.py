@@ -154,4 +154,10 @@ def as_json(document: object) -> str:
             return [shorten(item) for item in value]
         return value
 
-    return json.dumps(shorten(document), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return write_json(shorten(document))
+
+
+def write_json(document: object) -> str:
+    """JSON with sorted keys; a byte of a path that is no text is written as its escape."""
+    text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

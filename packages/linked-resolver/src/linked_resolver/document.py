@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from .diagnostics import ContractError, Problem
+from .files import open_file
 
 GREATEST_SIZE = 64 * 1024
 """Bytes; a contract has a few hundred."""
@@ -122,7 +123,7 @@ def read_document(path: Path, rules: Mapping[str, Rule]) -> tuple[Document, list
 def read_text(path: Path, limit: int = GREATEST_SIZE) -> str:
     """The text of a small file of the source tree."""
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             data = stream.read(limit + 1)
     except OSError as error:
         raise ContractError(

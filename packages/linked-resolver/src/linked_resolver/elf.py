@@ -16,6 +16,7 @@ from typing import Any
 from elftools.elf.elffile import ELFFile
 
 from .diagnostics import ContractError, Problem
+from .files import open_file
 
 _GREATEST_TABLE = 128 * 1024 * 1024
 _GREATEST_COUNT = 1_000_000
@@ -70,7 +71,7 @@ def read_facts(path: Path) -> ElfFacts:
         ContractError: The file cannot be read, or is no ELF shared library.
     """
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             elf = ELFFile(stream)
             size = _size(stream)
             if elf["e_type"] != "ET_DYN":
@@ -90,7 +91,7 @@ def read_machine(path: Path) -> tuple[str, int]:
         ContractError: The file is no ELF file.
     """
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             elf = ELFFile(stream)
             return str(elf.get_machine_arch()), elf.elfclass
     except Exception as error:
@@ -104,7 +105,7 @@ def read_symbols(path: Path, table: str = ".dynsym") -> list[ElfSymbol]:
         ContractError: The table cannot be read.
     """
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             elf = ELFFile(stream)
             size = _size(stream)
             section = elf.get_section_by_name(table)

@@ -21,11 +21,13 @@ from packaging.version import InvalidVersion, Version
 
 from . import process
 from .diagnostics import ContractError, Problem
+from .files import exists, is_file, is_folder
 
 _QUESTION = (
     "import json, sys, sysconfig;"
     "print(json.dumps([sys.executable, sys.path, sysconfig.get_config_var('EXT_SUFFIX')]))"
 )
+_METADATA = ("METADATA", "PKG-INFO", "RECORD", "installed-files.txt", "direct_url.json")
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,22 @@ class Environment:
         """
         try:
             finished = process.run([python, "-c", _QUESTION], seconds=60)
-            answer = json.loads(finished.stdout)
+            return _environment(*_answer(finished.stdout))
         except (OSError, ValueError) as error:
             raise ResolverSetupError(
                 f"{python}: expected a Python interpreter, got {error}; pass the one that the "
                 "providers are installed for"
             ) from error
-        return _environment(*answer)
+
+
+def _answer(output: bytes) -> tuple[str, list[str], str | None]:
+    """What an interpreter says to the question. Raises ValueError where it is another program."""
+    match json.loads(output):
+        case [str(python), [*entries], str() | None as suffix] if all(
+            isinstance(entry, str) for entry in entries
+        ):
+            return python, entries, suffix
+    raise ValueError("a program that prints something else")
 
 
 class ResolverSetupError(Exception):
@@ -96,7 +107,7 @@ def find_distribution(name: str, environment: Environment) -> Distribution:
     found = [
         (entry, list(distributions(name=name, path=[str(entry)])))
         for entry in environment.search_path
-        if entry.is_dir()
+        if is_folder(entry)
     ]
     found = [(entry, there) for entry, there in found if there]
     if not found:
@@ -149,9 +160,19 @@ def _read(name: str, metadata: Metadata, folder: Path, others: list[Path]) -> Di
         )
 
     again = f"install `{name}` anew"
+    for part in _METADATA:
+        path = folder / part
+        if exists(path) and not is_file(path) and not is_folder(path):
+            message = f"the metadata of `{name}` cannot be read"
+            raise refuse(message, "files", f"`{part}`, a pipe or a device,", again)
+    try:
+        fields = metadata.metadata
+    except UnicodeDecodeError as error:
+        message = f"the metadata of `{name}` cannot be read"
+        raise refuse(message, "METADATA in UTF-8", error.reason, again) from error
     text = "none"
-    if "Version" in metadata.metadata:
-        text = metadata.metadata["Version"]
+    if "Version" in fields:
+        text = fields["Version"]
     try:
         version = Version(text)
     except InvalidVersion as error:
@@ -173,7 +194,7 @@ def _read(name: str, metadata: Metadata, folder: Path, others: list[Path]) -> Di
     editable: tuple[Path, ...] = ()
     source = _editable_source(metadata)
     if source is not None:
-        if not source.is_dir():
+        if not is_folder(source):
             message = f"the sources of the editable installation of `{name}` are gone"
             raise refuse(message, "a folder", f"{source}, named by direct_url.json", again)
         editable = tuple(_editable_folders(source, root, files))
@@ -208,7 +229,7 @@ def _editable_source(metadata: Metadata) -> Path | None:
         document = json.loads(metadata.read_text("direct_url.json") or "null")
         url = urlsplit(document["url"])
         is_editable = document["dir_info"]["editable"] is True
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return Path(url2pathname(url.path)) if is_editable and url.scheme == "file" else None
 
@@ -218,12 +239,12 @@ def _editable_folders(source: Path, root: Path, files: frozenset[PurePosixPath])
     names, then the project itself and its `src/`."""
     folders = []
     for file in sorted(files):
-        if file.suffix == ".pth" and len(file.parts) == 1 and (root / file).is_file():
+        if file.suffix == ".pth" and len(file.parts) == 1 and is_file(root / file):
             text = (root / file).read_text(encoding="utf-8", errors="replace")
             folders += [Path(line) for line in text.splitlines() if line.startswith("/")]
     inside = [path for path in folders if path.resolve().is_relative_to(source.resolve())]
     for path in dict.fromkeys([*inside, source / "src", source]):
-        if path.is_dir():
+        if is_folder(path):
             yield path
 
 

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from .diagnostics import ContractError, Problem
 from .environment import Distribution
+from .files import exists, is_file, is_folder
 
 _MAGIC = re.compile(r"[*?[]")
 _GREATEST_NUMBER = 100_000
@@ -24,11 +25,11 @@ def find_library(distribution: Distribution, pattern: str) -> Path:
     matches = {path: distribution.root / path for path in _match(distribution.files, pattern)}
     for folder in distribution.editable:
         for path in _search(folder, pattern):
-            if (folder / path).is_file():
+            if is_file(folder / path):
                 matches.setdefault(path, folder / path)
     chosen = _only(distribution, pattern, matches, "file")
-    if not chosen.is_file():
-        kind = "a folder" if chosen.is_dir() else "no such file"
+    if not is_file(chosen):
+        kind = "a folder" if is_folder(chosen) else "no such file"
         raise ContractError(
             Problem(
                 "glob-missing-file",
@@ -51,16 +52,16 @@ def find_include(distribution: Distribution, pattern: str) -> Path:
     matches = {path: distribution.root / path for path in _match(folders, pattern)}
     for folder in distribution.editable:
         for path in _search(folder, pattern):
-            if (folder / path).is_dir() and any((folder / path).iterdir()):
+            if is_folder(folder / path) and any((folder / path).iterdir()):
                 matches.setdefault(path, folder / path)
     chosen = _only(distribution, pattern, matches, "folder")
-    if not chosen.is_dir():
+    if not is_folder(chosen):
         raise ContractError(
             Problem(
                 "glob-missing-file",
                 f"`{distribution.name}` recorded files in `{chosen.name}`, which is no folder",
                 expected=f"the folder {chosen}",
-                got="a file" if chosen.exists() else "no such folder",
+                got="a file" if exists(chosen) else "no such folder",
                 help=f"install `{distribution.name}` anew",
             )
         )
@@ -88,9 +89,9 @@ def _search(folder: Path, pattern: str) -> Iterator[PurePosixPath]:
         following = []
         for path in found:
             if expression is None:
-                if (folder / path / part).exists():
+                if exists(folder / path / part):
                     following.append(path / part)
-            elif (folder / path).is_dir():
+            elif is_folder(folder / path):
                 names = sorted(item.name for item in (folder / path).iterdir())
                 following += [path / name for name in names if expression.match(name)]
         found = following[:_GREATEST_NUMBER]

@@ -11,6 +11,7 @@ from typing import Any
 from .diagnostics import ContractError, Problem, order
 from .elf import read_facts, read_symbols
 from .environment import Distribution, Environment, find_distribution
+from .files import is_file
 from .schema_text import format_schema
 from .schemas import Load, probe
 from .symbols import read_library
@@ -74,7 +75,7 @@ def inspect(
         tools, absent = find_tools()
         if tools is None:
             raise ContractError(absent[0])
-    if "/" in target or Path(target).is_file():
+    if "/" in target or is_file(Path(target)):
         read_facts(Path(target))
         title = target
         paths: dict[Path, str | None] = {Path(target).resolve(): None}
@@ -114,7 +115,7 @@ def _libraries(distribution: Distribution) -> dict[Path, str | None]:
     for folder in distribution.editable:
         for path in sorted(folder.rglob("*.so")):
             recorded.setdefault(path.resolve(), path.relative_to(folder).as_posix())
-    return {path: glob for path, glob in recorded.items() if path.is_file()}
+    return {path: glob for path, glob in recorded.items() if is_file(path)}
 
 
 def _functions(path: Path, tools: Tools) -> tuple[str, ...]:

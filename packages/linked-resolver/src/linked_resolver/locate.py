@@ -20,7 +20,8 @@ from .environment import (
 from .globs import find_include, find_library
 
 # CMake ends list items at `;`, the loader ends run paths at `:` and replaces `$`.
-_REFUSED = re.compile(r'[;:$"\\\x00-\x1f\x7f]')
+# The last range stands for bytes that are no UTF-8.
+_REFUSED = re.compile(r'[;:$"\\\x00-\x1f\x7f\udc80-\udcff]')
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,8 @@ def _check_characters(path: Path) -> None:
             Problem(
                 "path-characters",
                 f"`{path.name}` lies in a path that the build cannot hold",
-                expected='a path without `;`, `:`, `$`, `"`, backslash and control characters',
+                expected='a path in UTF-8 without `;`, `:`, `$`, `"`, backslash and control '
+                "characters",
                 got=f"{str(path)!r}",
                 help="install the environment under another path",
             )

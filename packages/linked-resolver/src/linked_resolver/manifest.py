@@ -48,7 +48,7 @@ def write(resolution: Resolution, output: Path) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    data = text.encode("utf-8")
+    data = text.encode("utf-8", "surrogateescape")
     with contextlib.suppress(FileNotFoundError):
         if not path.is_symlink() and path.read_bytes() == data:
             return
@@ -75,6 +75,13 @@ def cmake(resolution: Resolution) -> str:
     # The folder of the metadata too: an installer may give a library an old time, but a folder
     # that it makes anew is new.
     inputs += [path for item in libraries for path in (item.path, item.distribution.metadata)]
+    providers = [
+        f"{item.distribution.title} {item.library.id} {item.facts.size} {item.facts.build_id}"
+        for item in libraries
+    ]
+    if resolution.torch is not None:
+        inputs.append(resolution.torch.metadata)
+        providers.append(resolution.torch.title)
     variables: list[tuple[str, str, Iterable[object]]] = [
         ("MANIFEST_SCHEMA", "The form of this file.", [resolution.SCHEMA]),
         ("TRANSPORTS", "Transports in use.", sorted({item.transport for item in items})),
@@ -100,6 +107,7 @@ def cmake(resolution: Resolution) -> str:
         ),
         ("RPATH", "Folders for the run path.", [item.path.parent for item in libraries]),
         ("INPUTS", "A change of one of these needs a new configuration.", inputs),
+        ("PROVIDERS", "Where this differs, sources are compiled anew.", providers),
     ]
     lines = [f"# Written by linked-resolver {resolution.version}; changes are lost."]
     for name, comment, values in variables:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .contracts import Implementation, SchemaContract, read_contracts
 from .diagnostics import ContractError, Problem, at, order
-from .environment import Environment, find_distribution
+from .environment import Distribution, Environment, find_distribution
 from .globs import find_library
 from .locate import Located, check_python_tag, locate
 from .manifest import write
@@ -80,19 +80,19 @@ def prove(
     wanted, problems = apply_selection(everything, selection or Selection(), devices)
     located, found = locate(wanted, environment)
     problems += found
-    torch_version = None
+    torch = None
     if any(item.transport == "torch" for item in wanted):
-        torch_version, found = _torch_version(wanted, environment)
+        torch, found = _torch(wanted, environment)
         problems += found
     found, notes = _prove_contracts(wanted, located, environment, tools, load, seconds)
-    return Resolution(wanted, located, order(problems + found), tuple(notes), torch_version)
+    return Resolution(wanted, located, order(problems + found), tuple(notes), torch)
 
 
-def _torch_version(
+def _torch(
     wanted: tuple[Implementation, ...], environment: Environment
-) -> tuple[str | None, list[Problem]]:
+) -> tuple[Distribution | None, list[Problem]]:
     try:
-        return str(find_distribution("torch", environment).version), []
+        return find_distribution("torch", environment), []
     except ContractError as error:
         item = next(item for item in wanted if item.transport == "torch")
         problem = Problem(

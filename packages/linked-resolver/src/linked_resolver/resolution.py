@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any, ClassVar
 
 from .contracts import Implementation, SymbolContract
-from .diagnostics import Problem, ResolveError
+from .diagnostics import Problem, ResolveError, write_json
+from .environment import Distribution
 from .locate import Located
 
 
@@ -23,13 +23,18 @@ class Resolution:
     located: Mapping[str, Located]
     problems: tuple[Problem, ...]
     notes: tuple[str, ...] = ()
-    torch_version: str | None = None
-    """The version of the installed torch, if the transport `torch` is in use."""
+    torch: Distribution | None = None
+    """The installed torch, if the transport `torch` is in use."""
 
     @property
     def ok(self) -> bool:
         """Whether every contract is proved."""
         return not self.problems
+
+    @property
+    def torch_version(self) -> str | None:
+        """The version of the torch in use."""
+        return None if self.torch is None else str(self.torch.version)
 
     @property
     def version(self) -> str:
@@ -99,7 +104,7 @@ def resolved_document(resolution: Resolution) -> str:
             for item in _sorted(resolution)
         ],
     }
-    return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return write_json(content)
 
 
 def _sorted(resolution: Resolution) -> list[Located]:

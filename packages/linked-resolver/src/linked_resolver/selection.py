@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .contracts import Implementation
 from .diagnostics import ContractError, Problem
+from .files import open_file
 from .headers import GREATEST_SLOT, LEAST_SLOT
 
 _GREATEST_SIZE = 4 * 1024 * 1024
@@ -55,14 +56,15 @@ def parse_selection(ops: str, project: Path) -> Selection:
     """The selection that the text of `INFINI_OPS_OPS` means.
 
     Args:
-        ops: Empty, operators separated by commas or semicolons, or a path that ends in `.json`.
+        ops: Empty, operators separated by commas or semicolons, or a path: a text with a dot or
+            a slash.
         project: The folder that relative header paths in an `ops.json` begin at.
 
     Raises:
         ContractError: The file cannot be read or is malformed.
     """
     text = ops.strip()
-    if text.endswith(".json"):
+    if any(sign in text for sign in "./\\"):  # which no operator's name has
         return read_ops_json(Path(text), project)
     names = [name.strip() for name in text.replace(";", ",").split(",") if name.strip()]
     return Selection({name: Choice() for name in names}, "INFINI_OPS_OPS") if names else Selection()
@@ -93,7 +95,7 @@ def read_ops_json(path: Path, project: Path) -> Selection:
         return result
 
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             data = stream.read(_GREATEST_SIZE + 1)
     except OSError as error:
         text = error.strerror or "an error"
@@ -140,7 +142,10 @@ def _choice(entry: object, project: Path) -> Choice:
             path = item.get("path")
         if not isinstance(path, str) or not path:
             raise ValueError(json.dumps(item), 'write a path, or {"path": ..., "backend": ...}')
-        headers.append((project / path).resolve())
+        try:
+            headers.append((project / path).resolve())
+        except ValueError as error:  # a character that no path has
+            raise ValueError(json.dumps(path), "name a header that is there") from error
     return Choice(headers=frozenset(headers))
 
 

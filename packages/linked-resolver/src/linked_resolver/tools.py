@@ -105,7 +105,9 @@ def read_with_nm(tools: Tools, library: Path) -> Table:
 
 def rows_of_nm(tools: Tools, library: Path) -> Iterator[Row]:
     """The lines of `read_with_nm`, which tells the errors."""
-    for line in _lines(_run(tools, [tools.nm, "-D", "-C", library], gnu_options=format_options(library))):
+    for line in _lines(
+        _run(tools, [tools.nm, "-D", "-C", library], gnu_options=format_options(library))
+    ):
         if not line.strip():
             continue
         match = _NM.fullmatch(line)

@@ -38,9 +38,9 @@ Support Operator<Mul, Device::Type::kCpu, 18>::Supports(const Context&, const Te
                                                         const TensorView& other,
                                                         const TensorView& out) {
   for (const TensorView* view : {&input, &other, &out}) {
-    if (view->dtype() != DataType::kFloat32 || !view->is_contiguous() ||
-        !std::ranges::equal(view->shape(), out.shape()) || view->rank() > cpu::kMaxOperandRank) {
-      return Support::No("it takes contiguous float32 tensors of one shape");
+    if (view->dtype() != DataType::kFloat32 || !std::ranges::equal(view->shape(), out.shape()) ||
+        view->rank() > cpu::kMaxOperandRank) {
+      return Support::No("it takes float32 tensors of one shape");
     }
   }
   return Support::Yes();
