@@ -45,6 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (DeclarationError, SelectionError) as error:
         print(error, file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"{error.filename}: cannot be written: {error.strerror}", file=sys.stderr)
+        return 1
     print(
         f"{len(build.operators)} operators ({selection.origin}), "
         f"{len(build.implementations)} implementations, {len(changed)} files changed"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +12,11 @@ LINKED = "linked/"
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
-    """Make `folder` hold exactly `files` (path -> text). Returns the paths that changed."""
+    """Make `folder` hold exactly `files` (path -> text). Returns the paths that changed.
+
+    Raises:
+        OSError: Something cannot be written or removed.
+    """
     changed: list[str] = []
     for name, text in sorted(files.items()):
         path = folder / name
@@ -18,7 +24,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
         if path.is_file() and path.read_bytes() == data:
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        _replace(path, data, folder)
         changed.append(name)
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -26,3 +32,19 @@ def write_files(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
             path.unlink()
             changed.append(name)
     return tuple(changed)
+
+
+def _replace(path: Path, data: bytes, scratch: Path) -> None:
+    """Write in one step, so that whoever reads meanwhile, a compiler perhaps, sees a whole file.
+
+    What a killed process leaves in `scratch` is removed as any file that is no longer made.
+    """
+    handle, name = tempfile.mkstemp(prefix=".codegen-", dir=scratch)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

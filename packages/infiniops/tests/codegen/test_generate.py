@@ -116,6 +116,27 @@ def test_only_what_changed_is_written_and_what_is_gone_is_removed(tmp_path: Path
     assert not (tmp_path / "a" / "x.txt").exists()
 
 
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    write_files(tmp_path, {"x.txt": "1"})
+    (tmp_path / ".codegen-abc").write_text("half")
+    (tmp_path / "x.txt").write_text("")
+    assert write_files(tmp_path, {"x.txt": "1"}) == ("x.txt", ".codegen-abc")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.txt"]
+    assert (tmp_path / "x.txt").read_text() == "1"
+
+
+def test_a_file_is_replaced_and_not_written_into(tmp_path: Path) -> None:
+    """Whoever has it open keeps what it opened; a link is not followed."""
+    outside = tmp_path / "outside.txt"
+    outside.write_text("mine")
+    folder = tmp_path / "generated"
+    folder.mkdir()
+    (folder / "x.txt").symlink_to(outside)
+    write_files(folder, {"x.txt": "1"})
+    assert (outside.read_text(), (folder / "x.txt").read_text()) == ("mine", "1")
+    assert not (folder / "x.txt").is_symlink()
+
+
 def test_a_selection_leaves_no_trace_of_other_operators() -> None:
     files = files_of(replace(OPTIONS, ops="add"))
     assert "base/linear.cc" not in files
@@ -153,6 +174,25 @@ def test_mistakes_are_one_line_on_standard_error(tmp_path: Path) -> None:
     assert result.stderr.count("\n") == 1
     assert result.stderr.startswith("INFINI_OPS_OPS: `nope` is no operator; there are ")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("part", ["", "base", "base/add.cc"])
+def test_what_cannot_be_written_is_one_line_on_standard_error(part: str, tmp_path: Path) -> None:
+    """A file where a folder has to be, and a folder where a file has to be."""
+    blocked = tmp_path / "generated" / part
+    if part.endswith(".cc"):
+        blocked.mkdir(parents=True)
+    else:
+        blocked.parent.mkdir(parents=True, exist_ok=True)
+        blocked.touch()
+    command = [sys.executable, "-m", "codegen", "--root", str(ROOT), "--device", "cpu"]
+    command += ["--output", str(tmp_path / "generated"), "--ops=add", "--architecture", "x86_64"]
+    command += ["--version", "1", "--rt-abi-version", "1"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith(f"{tmp_path}/generated")
+    assert ": cannot be written: " in result.stderr
 
 
 def test_a_build_without_cpp_entries_says_so() -> None:
