@@ -108,18 +108,21 @@ def test_proving_takes_little_memory() -> None:
         "import os, re, subprocess; from pathlib import Path\n"
         "from linked_resolver.symbols import read_library\n"
         "from linked_resolver import find_tools\n"
+        "from linked_resolver.tools import format_options\n"
         f"path = Path({str(path)!r})\n"
         "tools = find_tools()[0]\n"
         "assert read_library(path, tools).exported\n"
         "peaks = [int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])]\n"
-        "for command in ([tools.nm, '-D', '-C'], [tools.readelf, '--dyn-syms', '-W']):\n"
+        "nm = [tools.nm, *format_options(path), '-D', '-C']\n"
+        "for command in (nm, [tools.readelf, '--dyn-syms', '-W']):\n"
         "    program = subprocess.Popen([*command, path], stdout=subprocess.DEVNULL)\n"
         "    peaks.append(os.wait4(program.pid, 0)[2].ru_maxrss)\n"
         "print(sum(peaks) * 1024)"
     )
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(result.stdout) < 200e6
+    # A program counts what this process held when it started it, so each is at least that.
+    assert int(result.stdout) < 160e6
 
 
 @needs_tvm_ffi
