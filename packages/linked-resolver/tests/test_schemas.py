@@ -69,9 +69,19 @@ error[load-hung]: `_C.so` did not answer in time
 
 @pytest.mark.parametrize("status", [0, 3])
 def test_a_library_that_exits(workspace: Workspace, status: int) -> None:
-    text = outcome(workspace, f"_exit({status});", "#include <unistd.h>\n")
-    assert text.startswith("error[load-crashed]: `_C.so` ended the process\n")
-    assert f"the child interpreter exited with status {status}\n" in text
+    body = f'(void)!write(1, "bye\\n", 4); _exit({status});'
+    assert (
+        outcome(workspace, body, "#include <unistd.h>\n")
+        == f"""\
+error[load-crashed]: `_C.so` ended the process
+  --> <contracts>/torch/cpu/ops/silu_and_mul/acme.yaml:2, key `operator_schema`
+  expected: an answer
+  got: while loading <site>/acme/_C.so, the child interpreter exited with status {status}
+  note: its output was
+    bye
+  note: the library is <site>/acme/_C.so
+  help: try it"""
+    )
 
 
 def test_a_library_that_prints_is_none_the_worse(workspace: Workspace) -> None:

@@ -1,5 +1,6 @@
 import json
 import os
+import random
 import subprocess
 import sys
 from dataclasses import replace
@@ -99,6 +100,23 @@ def test_output_is_the_same_for_every_hash_seed_and_locale(hash_seed: Any, tmp_p
         if path.is_file()
     }
     assert written == files_of(OPTIONS)
+
+
+def test_output_is_the_same_in_every_order_of_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """File systems list folders in orders of their own."""
+    expected = files_of(OPTIONS)
+    for name in ("glob", "rglob", "iterdir"):
+        listing = getattr(Path, name)
+
+        def shuffled(*arguments: Any, listing: Any = listing) -> list[Path]:
+            found = list(listing(*arguments))
+            random.shuffle(found)
+            return found
+
+        monkeypatch.setattr(Path, name, shuffled)
+    written = files_of(OPTIONS)
+    assert written == expected
+    assert list(written) == list(expected)
 
 
 def test_no_output_mentions_a_path_of_this_machine() -> None:
