@@ -233,7 +233,7 @@ def _run(
     *,
     gnu_options: Sequence[str] = (),
 ) -> bytes:
-    """What a tool prints, with the options that GNU's has and LLVM's refuses if it takes them."""
+    """What a tool prints. It is asked without `gnu_options` if it refuses them, as LLVM's do."""
     program = Path(command[0])
     finished = _finish(tools, [program, *gnu_options, *command[1:]], stdin)
     if gnu_options and finished.status != 0 and not finished.timed_out:
