@@ -41,6 +41,9 @@ class Transformers:
     def __init__(self, weights: Path, dtype: torch.dtype) -> None:
         transformers: Any = import_module("transformers")  # whose types are many and partial
         transformers.utils.logging.disable_progress_bar()
+        # A bar of tqdm leaves a thread behind, and generated source takes PyTorch's fastest product
+        # only where no other thread is.
+        import_module("tqdm").tqdm.monitor_interval = 0
         self._model = transformers.AutoModelForCausalLM.from_pretrained(
             weights.parent,
             gguf_file=weights.name,

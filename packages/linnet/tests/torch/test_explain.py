@@ -34,7 +34,7 @@ def test_choices_are_listed_with_their_reasons(capsys: pytest.CaptureFixture[str
 
     assert reason("std.nn.linear::linear in model.layers.*.self_attn.q_proj x3") == (
         "one product: 3 products of one input are one, over weights laid side by side "
-        "(of body, functional.linear, one product)"
+        "(of body, operations.row_linear, one product)"
     )
     assert reason("std.nn.cache::write_rows in model.layers.*.self_attn x6").startswith("in place:")
     assert reason("std.nn.norm::rms_norm in model.norm") == (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 import torch
 from linnet_helpers.running import WAYS, make
 from torch import Tensor
+from torch.nn import functional
 
 from linnet.torch.operations import masked_attention, row_linear
 
@@ -318,6 +320,63 @@ def test_keys_that_no_query_sees_are_not_looked_at(shape: tuple[int, ...]) -> No
         seen = mask if mask.dim() == 2 else mask[:, None]
         wanted = attend(q, k.nan_to_num(), v.nan_to_num(), seen)
         torch.testing.assert_close(found.double(), wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("queries", [1, 2])
+def test_a_mask_that_hides_nothing_but_the_end_of_a_cache_is_no_mask(
+    queries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masks: list[Any] = []
+    attention = functional.scaled_dot_product_attention
+
+    def noted(*args: Any, **options: Any) -> torch.Tensor:
+        masks.append(options["attn_mask"])
+        return attention(*args, **options)
+
+    monkeypatch.setattr(functional, "scaled_dot_product_attention", noted)
+    q, k, v = (torch.randn(2, 3, n, 4) for n in (queries, 7, 7))
+    mask = torch.arange(7).expand(queries, 7) < 5
+    hidden = mask.clone()
+    hidden[0, 2] = False
+    for seen in (mask, hidden):
+        found = masked_attention(q, k, v, seen, scale=0.5)
+        torch.testing.assert_close(found.double(), attend(q, k, v, seen), rtol=1e-5, atol=1e-5)
+    assert masks[0] is None
+    assert masks[1].tolist() == hidden[:, :5].tolist()
+
+
+@pytest.mark.parametrize("biased", [True, False])
+def test_a_product_of_one_row_in_bf16_does_without_onednn(
+    biased: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The switch is of the process: it is back after each product, also one that fails, and is not
+    touched where another thread could see it.
+    """
+    switch: Any = torch.backends.mkldnn
+    states: list[bool] = []
+    product = functional.linear
+
+    def noted(*args: Any) -> torch.Tensor:
+        states.append(bool(switch.enabled))
+        return product(*args)
+
+    monkeypatch.setattr(functional, "linear", noted)
+    x, weight = torch.randn(1, 1, 96).bfloat16(), torch.randn(80, 96).bfloat16()
+    bias = torch.randn(80).bfloat16() if biased else None
+    wanted = x.double() @ weight.double().T + (0 if bias is None else bias.double())
+    before = switch.enabled
+    try:
+        for threads, enabled in ((1, True), (2, True), (1, False)):
+            monkeypatch.setattr(threading, "active_count", lambda threads=threads: threads)
+            switch.enabled = enabled
+            found = row_linear(x, weight, bias)
+            torch.testing.assert_close(found.double(), wanted, rtol=2**-8, atol=1e-2)
+            with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+                row_linear(x[..., 1:], weight, bias)
+            assert switch.enabled is enabled
+    finally:
+        switch.enabled = before
+    assert states == [False] * 2 + [True] * 2 + [False] * 2
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

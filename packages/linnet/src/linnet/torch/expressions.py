@@ -195,7 +195,8 @@ def _reduce(graph: Graph, step: Step, source: str) -> str:
 
 def linear(x: Value, operands: Sequence[str]) -> str:
     """The product of `x` and a weight [Out, In], plus a bias where there is one: `operands`."""
-    one_row = x.dtype == "f32" and len(operands) == 2 and math.prod(x.shape[:-1]) == 1
+    known = x.dtype == "bf16" or (x.dtype == "f32" and len(operands) == 2)
+    one_row = known and math.prod(x.shape[:-1]) == 1
     function = "operations.row_linear" if one_row else "functional.linear"
     return f"{function}({', '.join(operands)})"
 

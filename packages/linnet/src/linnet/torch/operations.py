@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -90,19 +91,37 @@ def rope(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     return torch.addcmul(x * cosine, torch.cat((-second, first), dim=-1), sine)
 
 
-def row_linear(x: Tensor, weight: Tensor) -> Tensor:
-    """`functional.linear` of one row [..., In] and a weight [Out, In] in f32.
+def row_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`functional.linear` of one row [..., In] and a weight [Out, In] in f32 or bf16; it reads the
+    weight once, at the speed of memory, where PyTorch's choice on the CPU does not.
 
-    On the CPU a BLAS takes one thread for a matrix and a vector, but as many as it has for a batch.
-    So the rows of the weight are cut into a batch of as many parts as there are threads.
+    f32: a BLAS takes one thread for a matrix and a vector, but as many as it has for a batch. So
+    the rows of the weight are cut into a batch of as many parts as there are threads.
+
+    bf16: oneDNN lays the weight out anew in each call. PyTorch's own product takes half the time,
+    and adds in f32 as well; it is asked for by `torch.backends.mkldnn.enabled`, which is of the
+    whole process, and so only where no other Python thread could see it.
     """
     if torch.compiler.is_compiling() or weight.device.type != "cpu":
-        return functional.linear(x, weight)
+        return functional.linear(x, weight, bias)
+    if weight.dtype == torch.bfloat16:
+        return _without_onednn(x, weight, bias)
     (rows, width), parts = weight.shape, torch.get_num_threads()
-    if parts == 1 or rows % parts or not weight.is_contiguous():
-        return functional.linear(x, weight)
+    if bias is not None or parts == 1 or rows % parts or not weight.is_contiguous():
+        return functional.linear(x, weight, bias)
     batch = weight.view(parts, rows // parts, width).transpose(1, 2)
     return torch.bmm(x.reshape(1, 1, -1).expand(parts, 1, -1), batch).reshape(*x.shape[:-1], rows)
+
+
+def _without_onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    switch: Any = torch.backends.mkldnn  # whose types are not those of its values
+    if threading.active_count() > 1 or not switch.enabled:
+        return functional.linear(x, weight, bias)
+    try:
+        switch.enabled = False
+        return functional.linear(x, weight, bias)
+    finally:
+        switch.enabled = True
 
 
 def masked_attention(
@@ -117,30 +136,38 @@ def masked_attention(
     """`scaled_dot_product_attention` where `mask` [Q, K] or [B, Q, K] is true.
 
     On the CPU the keys past the last one that any query sees are left out, so that attention to a
-    cache takes the time of what it holds and not of what it has room for.
+    cache takes the time of what it holds and not of what it has room for, and with them the mask,
+    where every query sees all others, as the one query of a decode step does.
     """
-    keys = _keys_seen(mask)
-    mask = mask.unsqueeze(1) if mask.dim() == 3 else mask
+    keys, masked = _keys_seen(mask)
+    bias = mask.unsqueeze(1) if mask.dim() == 3 else mask
     if keys < mask.shape[-1]:
-        key, value, mask = key[:, :, :keys], value[:, :, :keys], mask[..., :keys]
+        key, value, bias = key[:, :, :keys], value[:, :, :keys], bias[..., :keys]
     return functional.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask, scale=scale, enable_gqa=enable_gqa
+        query,
+        key,
+        value,
+        attn_mask=bias if masked else None,
+        scale=scale,
+        enable_gqa=enable_gqa,
     )
 
 
-def _keys_seen(mask: Tensor) -> int:
-    """How many keys there are up to the last that a query sees, 1 or more; all of them where that
-    cannot be read. All layers of a decoder have one mask, so what was found is kept with it.
+def _keys_seen(mask: Tensor) -> tuple[int, bool]:
+    """How many keys there are up to the last that a query sees, 1 or more, and whether a query does
+    not see one of them; all keys, and that, where it cannot be read. All layers of a decoder have
+    one mask, so what was found is kept with it.
     """
     count = mask.shape[-1]
     if mask.device.type != "cpu" or _unchecked.get() or torch.compiler.is_compiling():
-        return count
+        return count, True
     counted = not mask.is_inference()  # where PyTorch counts writes
-    version, known = getattr(mask, "_linnet_keys_seen", (None, count))
+    version, known = getattr(mask, "_linnet_keys_seen", (None, (count, True)))
     if counted and version == mask._version:
-        return int(known)
+        return int(known[0]), bool(known[1])
     seen = mask.flatten(0, -2).any(0).nonzero()
-    found = int(seen[-1]) + 1 if seen.numel() else min(1, count)
+    keys = int(seen[-1]) + 1 if seen.numel() else min(1, count)
+    found = keys, not bool(mask[..., :keys].all())
     if counted:
         setattr(mask, "_linnet_keys_seen", (mask._version, found))  # noqa: B010  # no field of it
     return found
