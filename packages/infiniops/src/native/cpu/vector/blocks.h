@@ -27,6 +27,9 @@ inline constexpr std::int64_t kStreamColumns = 256;
 inline constexpr std::int64_t kBlockRows = 32 * kMaxTileRows;
 inline constexpr std::int64_t kBlockColumns = 256;
 
+/// Most threads that share the blocks of one product.
+inline constexpr std::int64_t kMostShares = 1024;
+
 /// A range of outputs.
 struct OutputBlock {
   std::int64_t row;
@@ -35,18 +38,58 @@ struct OutputBlock {
   std::int64_t columns;
 };
 
-/// Calls `function(i)` once for each i in [0, `count`), on as many threads as there are blocks. A
-/// thread that is done takes the next block, so one that the system holds up does not hold up the
-/// others: what a block computes must not depend on who computes it.
+/// Blocks that are one thread's to take, first to last, while others may take from the end.
+class Share {
+ public:
+  void Set(std::uint32_t first, std::uint32_t last) { range_ = Range(first, last); }
+
+  /// Takes the first block that is left, or the last one; -1 where none is.
+  std::int64_t Take(bool from_end) {
+    std::uint64_t range = __atomic_load_n(&range_, __ATOMIC_RELAXED);
+    for (;;) {
+      const auto first = static_cast<std::uint32_t>(range);
+      const auto last = static_cast<std::uint32_t>(range >> 32);
+      if (first == last) return -1;
+      const std::uint64_t rest = from_end ? Range(first, last - 1) : Range(first + 1, last);
+      if (__atomic_compare_exchange_n(&range_, &range, rest, true, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED)) {
+        return from_end ? last - 1 : first;
+      }
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t Range(std::uint32_t first, std::uint32_t last) {
+    return std::uint64_t{last} << 32 | first;
+  }
+
+  std::uint64_t range_;  // not cleared: there are many, and few of them are used
+};
+
+/// Calls `function(i)` once for each i in [0, `count`), on as many threads as there are blocks.
+/// Each thread goes through neighbouring blocks, so that what it asks for ahead is its own; one
+/// that is done takes the last blocks of others, so one that the system holds up does not hold up
+/// the others: what a block computes must not depend on who computes it.
 template <typename Function>
 void ForEachBlock(std::int64_t count, Function function) {
-  const std::int64_t threads = rt::GetNumThreads();
-  std::int64_t next = 0;
-  rt::ParallelFor(count < threads ? count : threads, 1, [&](std::int64_t, std::int64_t) {
-    for (;;) {
-      const std::int64_t index = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
-      if (index >= count) return;
-      function(index);
+  const std::int64_t threads = Least(Least(count, rt::GetNumThreads()), kMostShares);
+  // Blocks that are taken at once; more than one only where 32 bits do not count them.
+  const std::int64_t unit = (count >> 31) + 1;
+  const std::int64_t units = DivideUp(count, unit);
+  Share shares[kMostShares];
+  for (std::int64_t i = 0; i < threads; ++i) {
+    shares[i].Set(static_cast<std::uint32_t>(units * i / threads),
+                  static_cast<std::uint32_t>(units * (i + 1) / threads));
+  }
+  rt::ParallelFor(threads, 1, [&](std::int64_t begin, std::int64_t) {
+    for (std::int64_t i = 0; i < threads; ++i) {
+      Share& share = shares[(begin + i) % threads];
+      for (;;) {
+        const std::int64_t taken = share.Take(i != 0);
+        if (taken < 0) break;
+        const std::int64_t end = Least(count, (taken + 1) * unit);
+        for (std::int64_t index = taken * unit; index < end; ++index) function(index);
+      }
     }
   });
 }
