@@ -18,6 +18,7 @@
 #include "infini/ops/implementation.h"
 #include "python/arguments.h"
 #include "python/errors.h"
+#include "python/look.h"
 #include "python/operators.h"
 #include "python/tensor.h"
 
@@ -103,5 +104,6 @@ NB_MODULE(_native, module) {
   BindTensor(module);
   BindSelection(module);
   BindCaches(module);
+  BindLook(module);
   BindOperators(module);
 }

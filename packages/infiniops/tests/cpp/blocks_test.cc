@@ -59,12 +59,16 @@ void OthersDoTheWorkOfAThreadThatIsHeldUp() {
 }
 
 }  // namespace
-}  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
 
-int main() {
-  using namespace infini::ops::cpu::INFINI_OPS_CPU_ISA;  // NOLINT(google-build-using-namespace)
+void Check() {
   EachBlockRunsOnce();
   BlocksOfOneThreadAreNeighbours();
   OthersDoTheWorkOfAThreadThatIsHeldUp();
+}
+
+}  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
+
+int main() {
+  infini::ops::cpu::INFINI_OPS_CPU_ISA::Check();
   return infini::ops::testing::Finish();
 }

@@ -117,10 +117,16 @@ def write_weight(model: LinnetModule) -> None:
         model.get_parameter("layers.1.norm.weight").mul_(3)
 
 
-@pytest.mark.parametrize("change", [replace_weight, write_weight])
+def turn_weight(model: LinnetModule) -> None:
+    weight = model.get_parameter("layers.0.up.weight")
+    weight.data = weight.data.view(8, 16).t()
+
+
+@pytest.mark.parametrize("change", [replace_weight, write_weight, turn_weight])
 def test_a_changed_weight_is_seen_by_a_captured_step(change: Any) -> None:
     model = model_of(two_layer_graph())
     plan = model.plan_for("forward", [batch(0)], backends=[InfiniOps()], measure=False)
+    assert all(item.reads_in_place for item in plan.regions)
     step = Captured(plan, model.context_for(plan))
     for _ in range(3):
         step([batch(0)])

@@ -66,6 +66,7 @@ class Reference:
         self.version = version
         self.contract = 1
         self.holds = 0
+        self.reads_in_place = False
         self.compiled: list[Region] = []
         self.prepared: list[Region] = []
         self.executed: list[Region] = []
@@ -104,7 +105,7 @@ class ReferenceCall:
     def __init__(self, backend: Reference, region: Region) -> None:
         self.backend = backend
         self.region = region
-        self.meta = ExecutableMeta(holds=backend.holds)
+        self.meta = ExecutableMeta(holds=backend.holds, reads_in_place=backend.reads_in_place)
 
     def prepare(self, context: Context) -> None:
         self.backend.prepared.append(self.region)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeAlias
+import importlib
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+from torch import Tensor
 
 import infini.ops
 from infini.linnet.fused import fused_regions
@@ -12,8 +15,10 @@ from infini.linnet.recorder import GraphRecorder
 from infini.linnet.runtime_device import RuntimeDevice, runtime_device
 from infini.linnet.single import program_of, region_of_call
 from infini.linnet.table import Mapped, devices_of, read_operators, read_table
-from linnet.backends import Capabilities, Cost, Options, Region, Target
+from linnet.backends import Capabilities, Cost, Look, Options, Place, Region, Target
 from linnet.graph import Graph, literal_steps
+
+_native: Any = importlib.import_module("infini.ops._native")
 
 #: Steps and call of a region -> how it is computed.
 Found: TypeAlias = dict[tuple[tuple[int, ...], int | None], Program]
@@ -74,6 +79,16 @@ class InfiniOps:
         """Records wherever the work runs."""
         device = runtime_device(target)
         return None if device is None else GraphRecorder(device)
+
+    def look(self, places: Sequence[Place], tensors: Sequence[Tensor]) -> Look | None:
+        """One pass over tables and tensors without Python; None for tensors that DLPack's C
+        interface does not read.
+        """
+        try:
+            found: Look = _native.Look(list(places), list(tensors))
+        except TypeError:
+            return None
+        return found
 
     def _find(self, graph: Graph, target: Target) -> Found:
         """Everything that it can run in `graph`; remembered, since a plan asks for each region."""

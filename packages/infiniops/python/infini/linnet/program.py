@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import infini.ops
@@ -99,7 +99,8 @@ class Program:
         meta: ExecutableMeta,
         device: str = "cpu",
     ) -> None:
-        self.meta = meta
+        # Weights are read where they are: siblings lie side by side in one memory.
+        self.meta = replace(meta, reads_in_place=True)
         self._device = device
         self.launches = tuple(launches)
         self._results = tuple(results)

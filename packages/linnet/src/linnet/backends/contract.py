@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -105,12 +105,15 @@ class ExecutableMeta:
     beyond the model's own weights once it is prepared (repacked weights, workspaces). `requires`:
     once recorded it cannot fail when these hold; None, the default, promises nothing. Linnet checks
     them before a replay, and copies the states of a step only where something in it may fail.
+    `reads_in_place`: it keeps nothing of what its weights hold, so that a weight that was written
+    needs no `prepare`; one that was replaced or moved still does.
     """
 
     states_read: tuple[str, ...] = ()
     states_written: tuple[str, ...] = ()
     holds: int = 0
     requires: tuple[Requirement, ...] | None = None
+    reads_in_place: bool = False
 
 
 class Context(Protocol):
@@ -135,7 +138,8 @@ class Executable(Protocol):
 
     def prepare(self, context: Context) -> None:
         """Makes ready what depends on weights. Called before the first `execute`, and again after
-        a weight that the region reads was replaced or written.
+        a weight that the region reads was replaced or written (replaced alone, where it reads them
+        in place).
         """
         ...
 
@@ -156,7 +160,8 @@ class Backend(Protocol):
 
     Optional methods: `compile_regions(regions, target, options)` returns a list of executables,
     for compilers that gain from seeing all regions at once; `recorder(target)` returns a
-    `Recorder`, or None where steps on this target cannot be recorded.
+    `Recorder`, or None where steps on this target cannot be recorded; `look(places, tensors)`
+    returns a `Look`, or None where it cannot look at these.
     """
 
     name: str
@@ -207,5 +212,22 @@ class Replay(Protocol):
         """Does the recorded work in order: on cpu it is done on return, elsewhere it is queued on
         PyTorch's current stream. Runs no Python and allocates nothing. Raises what a call raised;
         the calls after it do not run.
+        """
+        ...
+
+
+#: A table of a module, a name, and what the table has under it.
+Place: TypeAlias = tuple[dict[str, Any], str, object]
+
+
+class Look(Protocol):
+    """Remembers places and tensors of a model, to say before each replay whether they changed.
+
+    Linnet has one of its own; a back end may offer one that takes less time.
+    """
+
+    def holds(self) -> bool:
+        """Whether each table still has the same object under its name, and each tensor has the
+        same address, shape, strides, dtype and device. Writes to a tensor do not count.
         """
         ...

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter, is_
-from typing import Any
+from typing import Any, TypeAlias
 
 from torch import Tensor, nn
+
+from linnet.backends import Look, Place
+
+#: Makes a look at places and tensors, or None where it cannot look at them.
+MakeLook: TypeAlias = Callable[[Sequence[Place], Sequence[Tensor]], Look | None]
 
 _dtype, _version = attrgetter("dtype"), attrgetter("_version")
 
@@ -56,13 +61,22 @@ class Watch:
     """Tensors of a module by path, as they were when `renew` was called last.
 
     A tensor counts as changed when another one is at its path, when it lies elsewhere or in another
-    way (`.data` was set to a view), or, with `contents`, when it was written.
+    way (`.data` was set to a view), or, with `contents`, when it was written. Where writes do not
+    count, `make_look` may give a faster way to look.
     """
 
-    def __init__(self, model: nn.Module, paths: Iterable[str], contents: bool) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        paths: Iterable[str],
+        contents: bool,
+        make_look: MakeLook | None = None,
+    ) -> None:
         self._model = model
         self._paths = tuple(paths)
         self._contents = contents
+        self._make_look = None if contents else make_look
+        self._look: Look | None = None
         #: Where modules and tensors stand (a table and a name), and which stood there.
         self._tables: list[dict[str, Any]] = []
         self._names: list[str] = []
@@ -73,6 +87,8 @@ class Watch:
 
     def changed(self) -> bool:
         """Whether a tensor changed since `renew`; true before the first one."""
+        if self._look is not None:
+            return not self._look.holds()
         if self._snapshot is None:
             return True
         found = map(dict.get, self._tables, self._names)
@@ -81,7 +97,7 @@ class Watch:
     def renew(self) -> None:
         """Takes the tensors as they are now. KeyError for a path that has none."""
         modules: dict[tuple[str, ...], nn.Module] = {(): self._model}
-        places: list[tuple[dict[str, Any], str, object]] = []
+        places: list[Place] = []
         tensors = []
         for path in self._paths:
             *parents, name = path.split(".")
@@ -103,8 +119,14 @@ class Watch:
                 raise KeyError(path)
             places.append((table, name, tensor))
             tensors.append(tensor)
+        self._look = None if self._make_look is None else self._make_look(places, tensors)
+        if self._look is None:
+            self._keep(places, tensors)
+        self.renewals += 1
+
+    def _keep(self, places: Sequence[Place], tensors: Iterable[Tensor]) -> None:
+        """Remembers them for looks of its own."""
         self._tables = [table for table, _, _ in places]
         self._names = [name for _, name, _ in places]
         self._objects = [found for _, _, found in places]
         self._snapshot = Snapshot(tensors, self._contents)
-        self.renewals += 1

@@ -15,6 +15,7 @@ from linnet_helpers.runtime import Reference, batch, captured, model_of
 from linnet.backends.testing import two_layer_graph
 from linnet.torch import LinnetModule, load
 from linnet.torch.planned import Captured
+from linnet.torch.planned.context import LookWarning
 
 
 def replace_parameter(model: LinnetModule) -> None:
@@ -73,6 +74,64 @@ def test_a_weight_that_changed_is_seen(
     (again,) = step([batch(7)])
     expected = model.run_entry("forward", [batch(7)], compile=False)
     assert torch.allclose(again, expected, rtol=1e-5, atol=1e-5)
+
+
+class Glance:
+    """A look that counts, and holds until it is told otherwise."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.same = True
+
+    def holds(self) -> bool:
+        self.looks += 1
+        return self.same
+
+
+def test_a_back_end_that_looks_is_asked_where_contents_do_not_count() -> None:
+    glances = [Glance() for _ in range(2)]
+    waiting = list(glances)
+    seen: list[Any] = []
+
+    def look(places: Any, tensors: Any) -> Glance | None:
+        seen.append((places, tensors))
+        return waiting.pop() if tensors else None
+
+    backend: Any = Reference()
+    backend.reads_in_place = True
+    backend.look = look
+    model = model_of(two_layer_graph())
+    plan = model.plan_for("forward", [batch(0)], backends=[backend], measure=False)
+    step = Captured(plan, model.context_for(plan))
+    weight = model.get_parameter("layers.0.up.weight")
+    places, tensors = seen[0]
+    assert any(tensor is weight for tensor in tensors)
+    assert all(table[name] is found for table, name, found in places)
+    for _ in range(3):
+        step([batch(0)])
+    renewed = len(seen)
+    assert glances[1].looks > 0
+    glances[1].same = False
+    step([batch(0)])
+    assert len(seen) > renewed
+    step([batch(0)])
+    assert glances[0].looks > 0
+
+
+def test_a_look_that_fails_is_warned_of_and_not_used() -> None:
+    def look(places: Any, tensors: Any) -> Glance:
+        raise RuntimeError("blinded")
+
+    backend: Any = Reference()
+    backend.reads_in_place = True
+    backend.look = look
+    model = model_of(two_layer_graph())
+    plan = model.plan_for("forward", [batch(0)], backends=[backend], measure=False)
+    with pytest.warns(LookWarning, match="reference: look failed: RuntimeError: blinded"):
+        context = model.context_for(plan)
+    assert not context.changed()
+    replace_parameter(model)
+    assert context.changed()
 
 
 def narrow(model: LinnetModule) -> None:

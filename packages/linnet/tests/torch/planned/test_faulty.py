@@ -118,6 +118,7 @@ def half_a_match(backend: Reference) -> None:
     ("change", "reason"),
     [
         (meta(holds=-1), "its executable holds -1 bytes"),
+        (meta(reads_in_place=1), "its executable's reads_in_place is 1, expected True or False"),
         (meta(holds=1.5), "meta must be an ExecutableMeta"),
         (meta(states_read=None), "meta must be an ExecutableMeta"),
         (meta(states_written=("cache",)), "writes the state cache, and the region does not"),

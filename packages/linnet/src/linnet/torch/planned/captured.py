@@ -36,9 +36,10 @@ class Captured:
     what the back ends record, and the rest between.
 
     Each call takes the entry's inputs and returns its flat results, as tensors of the caller's
-    own. Inputs are checked before anything runs. A weight or state that was replaced, or a weight
-    that was written, is seen: the step is recorded anew. A call that fails leaves the states as
-    they were. Calls from several threads run one after another.
+    own. Inputs are checked before anything runs. A weight or state that was replaced is seen, as
+    is one that was written where something is kept of what it held: the step is recorded anew. A
+    call that fails leaves the states as they were. Calls from several threads run one after
+    another.
 
     `graphs` captures work of the plan's device; None means CUDA graphs there, and none elsewhere.
     """
@@ -59,8 +60,8 @@ class Captured:
         # The context watches what the regions read. What generated source prepared from weights
         # is part of a graph of the device, so there their contents count; states change anyway.
         self._watches = (
-            Watch(plan.model, others, contents=self._graphs is not None),
-            Watch(plan.model, [s.path for s in graph.states], contents=False),
+            Watch(plan.model, others, self._graphs is not None, context.make_look),
+            Watch(plan.model, [s.path for s in graph.states], False, context.make_look),
         )
         self._calls = 0
         self._lock = threading.Lock()

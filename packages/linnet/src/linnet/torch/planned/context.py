@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from linnet.backends import Backend, Look, Place
 from linnet.torch.module import LinnetModule
 from linnet.torch.planned.items import RegionItem
-from linnet.torch.watch import Snapshot, Watch
+from linnet.torch.planned.proposals import describe_failure
+from linnet.torch.watch import MakeLook, Snapshot, Watch
 
 if TYPE_CHECKING:
     from linnet.torch.planned.plan import Plan
+
+
+class LookWarning(UserWarning):
+    """A back end's look at weights failed; Linnet's own serves instead."""
 
 
 class Parameters(Mapping[str, Tensor]):
@@ -50,8 +58,13 @@ class PlanContext:
         self._items = tuple(items)
         #: The weights of each item as they were when it was prepared last.
         self._prepared: list[Snapshot | None] = [None] * len(self._items)
-        read = dict.fromkeys(path for item in self._items for path in item.region.parameters)
-        self._watch = Watch(model, read, contents=True)
+        #: Looks at places and tensors with a back end's help, where one of the plan offers it.
+        self.make_look = look_maker([item.backend for item in self._items])
+        in_place, kept = _weights_by_use(self._items)
+        self._watches = (
+            Watch(model, in_place, contents=False, make_look=self.make_look),
+            Watch(model, kept, contents=True),
+        )
 
     @property
     def device(self) -> torch.device:
@@ -70,13 +83,13 @@ class PlanContext:
         return self.model.join(paths)
 
     def changed(self) -> bool:
-        """Whether a weight that an executable reads was replaced or written since `prepare`."""
-        return self._watch.changed()
+        """Whether a weight that an executable reads was replaced since `prepare`, or written where
+        the executable keeps something of what it holds.
+        """
+        return any(watch.changed() for watch in self._watches)
 
     def prepare(self) -> None:
-        """Prepares each executable whose weights were replaced or written since it was prepared
-        last.
-        """
+        """Prepares each executable whose weights changed since it was prepared last."""
         if not self.changed():
             return
         # Preparing may lay weights out anew (`join`), which others have seen elsewhere.
@@ -87,8 +100,10 @@ class PlanContext:
             for n in stale:
                 item = self._items[n]
                 _prepare(item, self)
-                self._prepared[n] = Snapshot(self._weights(item))
-        self._watch.renew()
+                contents = not item.reads_in_place
+                self._prepared[n] = Snapshot(self._weights(item), contents)
+        for watch in self._watches:
+            watch.renew()
 
     def _is_prepared(self, position: int, item: RegionItem) -> bool:
         found = self._prepared[position]
@@ -96,6 +111,35 @@ class PlanContext:
 
     def _weights(self, item: RegionItem) -> list[Tensor]:
         return [self._parameters[path] for path in item.region.parameters]
+
+
+def look_maker(backends: Iterable[Backend]) -> MakeLook | None:
+    """The first offer of a look among back ends. One that fails is warned of, and not used."""
+    for backend in dict.fromkeys(backends):
+        offered = getattr(backend, "look", None)
+        if offered is not None:
+            return partial(_look, backend.name, offered)
+    return None
+
+
+def _look(
+    name: str, offered: MakeLook, places: Sequence[Place], tensors: Sequence[Tensor]
+) -> Look | None:
+    try:
+        return offered(places, tensors)
+    except Exception as error:
+        text = f"{name}: look failed: {describe_failure(error)}; weights are looked at without it"
+        warnings.warn(text, LookWarning, stacklevel=2)
+        return None
+
+
+def _weights_by_use(items: Sequence[RegionItem]) -> tuple[list[str], list[str]]:
+    """The paths of weights that are only read where they are, and the other ones."""
+    kept = {
+        path: None for item in items if not item.reads_in_place for path in item.region.parameters
+    }
+    read = dict.fromkeys(path for item in items for path in item.region.parameters)
+    return [path for path in read if path not in kept], list(kept)
 
 
 def _prepare(item: RegionItem, context: PlanContext) -> None:

@@ -22,6 +22,11 @@ class RegionItem:
     generated_seconds: float | None = None
 
     @property
+    def reads_in_place(self) -> bool:
+        """Whether nothing is kept of what its weights hold; an older executable does not say."""
+        return getattr(self.executable.meta, "reads_in_place", False)
+
+    @property
     def inputs(self) -> tuple[int, ...]:
         """Values that it reads from earlier items."""
         return self.region.inputs

@@ -109,6 +109,9 @@ def _checked(executable: Any, region: Region) -> Executable | str:
     assert meta is not None
     if meta.holds < 0:
         return f"its executable holds {meta.holds} bytes"
+    in_place = getattr(meta, "reads_in_place", False)
+    if not isinstance(in_place, bool):
+        return f"its executable's reads_in_place is {in_place!r}, expected True or False"
     problem = _requires_problem(getattr(meta, "requires", None), region)
     if problem is not None:
         return problem
