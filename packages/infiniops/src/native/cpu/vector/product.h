@@ -5,6 +5,7 @@
 #include "native/cpu/shared/product.h"
 #include "native/cpu/vector/blocks.h"
 #include "native/cpu/vector/elementwise.h"
+#include "native/cpu/vector/one_row.h"
 #include "native/cpu/vector/pack.h"
 #include "native/cpu/vector/product_across.h"
 
@@ -96,12 +97,22 @@ class Product {
     }
     const std::int64_t bytes = task_.depth * static_cast<std::int64_t>(sizeof(T));
     ForEachStream(rows, task_.columns, task_.depth, bytes, [&](const OutputBlock& block) {
-      if (rows <= kMaxWideTileRows) {
+      if (rows == 1 && TakesWeightRowByRow<T>(task_.depth)) {
+        StreamOneRow(packed, block);
+      } else if (rows <= kMaxWideTileRows) {
         StreamBlock<8>(packed, block);
       } else {
         StreamBlock<4>(packed, block);
       }
     });
+  }
+
+  void StreamOneRow(const Operand* x, const OutputBlock& block) const {
+    alignas(64) Sum sums[kStreamColumns] = {};
+    const Strided<T> weight = Weight({});
+    AddOneRow<T>(x, weight.At(block.column, 0), weight.row_stride, block.columns, task_.depth,
+                 sums);
+    Write({}, block, sums, kStreamColumns);
   }
 
   template <int kColumns>

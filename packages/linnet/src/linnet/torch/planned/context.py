@@ -13,6 +13,7 @@ from torch import Tensor
 from linnet.backends import Backend, Look, Place
 from linnet.torch.module import LinnetModule
 from linnet.torch.planned.items import RegionItem
+from linnet.torch.planned.large_pages import lay_out_in_large_pages
 from linnet.torch.planned.proposals import describe_failure
 from linnet.torch.watch import MakeLook, Snapshot, Watch
 
@@ -60,9 +61,9 @@ class PlanContext:
         self._prepared: list[Snapshot | None] = [None] * len(self._items)
         #: Looks at places and tensors with a back end's help, where one of the plan offers it.
         self.make_look = look_maker([item.backend for item in self._items])
-        in_place, kept = _weights_by_use(self._items)
+        self._in_place, kept = _weights_by_use(self._items)
         self._watches = (
-            Watch(model, in_place, contents=False, make_look=self.make_look),
+            Watch(model, self._in_place, contents=False, make_look=self.make_look),
             Watch(model, kept, contents=True),
         )
 
@@ -92,6 +93,14 @@ class PlanContext:
         """Prepares each executable whose weights changed since it was prepared last."""
         if not self.changed():
             return
+        self._prepare_stale()
+        # Once neighbours have found each other, and not where tensors were put in for a trial.
+        if self.plan is not None and lay_out_in_large_pages(self.model, self._in_place):
+            self._prepare_stale()
+        for watch in self._watches:
+            watch.renew()
+
+    def _prepare_stale(self) -> None:
         # Preparing may lay weights out anew (`join`), which others have seen elsewhere.
         for _ in range(3):
             stale = [n for n, item in enumerate(self._items) if not self._is_prepared(n, item)]
@@ -102,8 +111,6 @@ class PlanContext:
                 _prepare(item, self)
                 contents = not item.reads_in_place
                 self._prepared[n] = Snapshot(self._weights(item), contents)
-        for watch in self._watches:
-            watch.renew()
 
     def _is_prepared(self, position: int, item: RegionItem) -> bool:
         found = self._prepared[position]

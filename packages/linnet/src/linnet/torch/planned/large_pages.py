@@ -1,0 +1,120 @@
+"""Lays the weights that a plan reads in place out in large pages.
+
+A step of a decoder reads every weight once. In pages of 4 KiB, as files are mapped and as
+allocators give them, half of that time goes to finding the pages, and the processor fetches ahead
+no further than a page.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from linnet.torch.module import LinnetModule
+
+#: Weights of fewer bytes in all stay where they are: caches hold much of them.
+LEAST_BYTES = 8 << 20
+#: Bytes of a large page.
+PAGE = 2 << 20
+#: What kernels may take the first byte of a weight to be aligned to.
+ALIGNMENT = 64
+
+
+@dataclass
+class _Place:
+    """Bytes that one tensor has, or several that are the same in all but name."""
+
+    start: int
+    stop: int
+    tensors: list[Tensor]
+    movable: bool
+
+    def is_same_as(self, tensor: Tensor) -> bool:
+        first = self.tensors[0]
+        return (
+            tensor.data_ptr() == self.start
+            and tensor.dtype == first.dtype
+            and tensor.shape == first.shape
+        )
+
+
+def lay_out_in_large_pages(model: LinnetModule, paths: Iterable[str]) -> bool:
+    """Moves the tensors at `paths` to memory of large pages, once, and says whether it did.
+
+    Parameters and buffers stay the same objects, with new memory; neighbours stay neighbours.
+    What is trained, not contiguous, or shares a part of its memory with another tensor of the
+    model stays where it is, as does everything where the system gives no large pages.
+    """
+    wanted = {id(tensor) for tensor in map(model.tensor, paths)}
+    places = [
+        place
+        for place in _places(model)
+        if place.movable
+        and any(id(tensor) in wanted for tensor in place.tensors)
+        and place.tensors[0].untyped_storage().data_ptr() not in model.large_pages
+    ]
+    size = sum(place.stop - place.start + ALIGNMENT for place in places)
+    memory = _reserve(size) if size >= LEAST_BYTES else None
+    if memory is None:
+        return False
+    with torch.no_grad():
+        for place, offset in zip(places, _offsets(places), strict=True):
+            first = place.tensors[0]
+            part = memory[offset : offset + first.nbytes].view(first.dtype).view(first.shape)
+            part.copy_(first)
+            for tensor in place.tensors:
+                tensor.data = part
+    model.large_pages.add(memory.untyped_storage().data_ptr())
+    return True
+
+
+def _places(model: LinnetModule) -> list[_Place]:
+    """Where the model's tensors lie, by address."""
+    tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    found: list[_Place] = []
+    for tensor in sorted(tensors.values(), key=Tensor.data_ptr):
+        start = tensor.data_ptr()
+        stop = start + tensor.untyped_storage().nbytes()
+        plain = tensor.device.type == "cpu" and tensor.is_contiguous() and tensor.numel() > 0
+        movable = plain and not tensor.requires_grad and not tensor.is_inference()
+        if plain:
+            stop = start + tensor.nbytes
+        if found and found[-1].is_same_as(tensor):
+            found[-1].tensors.append(tensor)
+            found[-1].movable &= movable
+        elif found and start < found[-1].stop:
+            found[-1].movable = False
+            found[-1].stop = max(found[-1].stop, stop)
+        else:
+            found.append(_Place(start, stop, [tensor], movable))
+    return found
+
+
+def _offsets(places: Iterable[_Place]) -> Iterator[int]:
+    """Where each place goes: next to the one before if it lay there, else aligned as it was."""
+    at, last = 0, -1
+    for place in places:
+        if place.start != last:
+            at += (place.start - at) % ALIGNMENT
+        yield at
+        at += place.stop - place.start
+        last = place.stop
+
+
+def _reserve(size: int) -> Tensor | None:
+    """Bytes in large pages, which take memory once they are written; None without such pages."""
+    advice = getattr(mmap, "MADV_HUGEPAGE", None)
+    if advice is None:
+        return None
+    try:
+        mapped = mmap.mmap(-1, size + PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        mapped.madvise(advice)
+    except OSError:
+        return None
+    memory = torch.frombuffer(mapped, dtype=torch.uint8)
+    start = -memory.data_ptr() % PAGE
+    return memory[start : start + size]
