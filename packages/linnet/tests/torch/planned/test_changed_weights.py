@@ -76,6 +76,29 @@ def test_a_weight_that_changed_is_seen(
     assert torch.allclose(again, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_a_written_weight_that_is_read_in_place_needs_no_prepare() -> None:
+    model = model_of(two_layer_graph())
+    backend = Reference()
+    backend.reads_in_place = True
+    plan = model.plan_for("forward", [batch(0)], backends=[backend], measure=False)
+    context = model.context_for(plan)
+    before = len(backend.prepared)
+    up = model.get_submodule("layers.0.up")
+    with torch.no_grad():
+        up.get_parameter("weight").mul_(2)
+    assert not context.changed()
+    (made,) = plan.run([batch(0)], context)
+    assert len(backend.prepared) == before
+    expected = model.run_entry("forward", [batch(0)], compile=False)
+    assert torch.allclose(made, expected, rtol=1e-5, atol=1e-5)
+    up.weight = torch.nn.Parameter(torch.ones(16, 8), requires_grad=False)
+    assert context.changed()
+    (made,) = plan.run([batch(0)], context)
+    assert len(backend.prepared) == before + 1
+    expected = model.run_entry("forward", [batch(0)], compile=False)
+    assert torch.allclose(made, expected, rtol=1e-5, atol=1e-5)
+
+
 class Glance:
     """A look that counts, and holds until it is told otherwise."""
 

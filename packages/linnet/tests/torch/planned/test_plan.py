@@ -368,27 +368,6 @@ def test_replaced_and_written_weights_are_prepared_again_and_used() -> None:
     assert close(made, model.run_entry("forward", inputs(), compile=False))
 
 
-def test_a_written_weight_that_is_read_in_place_needs_no_prepare() -> None:
-    model = model_of(two_layer_graph())
-    backend = Reference()
-    backend.reads_in_place = True
-    plan = model.plan_for("forward", inputs(), backends=[backend], measure=False)
-    context = model.context_for(plan)
-    before = len(backend.prepared)
-    up = model.get_submodule("layers.0.up")
-    with torch.no_grad():
-        up.get_parameter("weight").mul_(2)
-    assert not context.changed()
-    (made,) = plan.run(inputs(), context)
-    assert len(backend.prepared) == before
-    assert close(made, model.run_entry("forward", inputs(), compile=False))
-    up.weight = torch.nn.Parameter(torch.ones(16, 8), requires_grad=False)
-    assert context.changed()
-    (made,) = plan.run(inputs(), context)
-    assert len(backend.prepared) == before + 1
-    assert close(made, model.run_entry("forward", inputs(), compile=False))
-
-
 def test_a_replaced_child_is_seen() -> None:
     model, other = model_of(two_layer_graph()), model_of(two_layer_graph(), numerics="exact")
     with torch.no_grad():
