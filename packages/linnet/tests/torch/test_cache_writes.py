@@ -216,6 +216,18 @@ def test_positions_outside_are_errors_and_leave_the_cache(
     assert torch.equal(cache.tensor("kept"), before)
 
 
+# PyTorch's own imports warn.
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+def test_compiled_source_refuses_them_too() -> None:
+    cache = model()
+    cache.run_entry("rows", [V, torch.tensor([3, 7])], compile="inductor")
+    before = cache.tensor("kept").clone()
+    for wrong in (8, -1, 2**32):
+        with pytest.raises(IndexError, match=f"at: position {wrong} is outside the cache"):
+            cache.run_entry("rows", [V, torch.tensor([3, wrong])], compile="inductor")
+    assert torch.equal(cache.tensor("kept"), before)
+
+
 def test_a_plan_and_a_captured_step_refuse_them_too() -> None:
     from linnet.torch.planned import Captured
 

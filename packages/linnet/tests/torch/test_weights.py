@@ -373,3 +373,10 @@ def test_generics_that_break_the_block_are_refused_at_load() -> None:
 def test_unknown_numerics_are_refused() -> None:
     with pytest.raises(ValueError, match="numerics must be one of exact, equivalent, fast"):
         load_program(GraphProgram.__new__(GraphProgram), numerics="sloppy")
+
+
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "xpu:99"])
+def test_a_device_that_cannot_be_used_is_named(device: str) -> None:
+    source = "module m\npub entry run(x: Tensor[2; f32]) -> Tensor[2; f32] { return x }\n"
+    with pytest.raises(ValueError, match=f"load: device '{device}' cannot be used: "):
+        load(source, device=device)

@@ -65,9 +65,12 @@ def run_model(options: argparse.Namespace) -> int:
         tokenizer = Tokenizer.read(checkpoint)
         prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
         text = prompt_text(options, tokenizer, prompt)
+        context = options.context
+        if context is None:
+            context = fitting_context(checkpoint, tokenizer, text, options)
         model = checkpoint.load(
             Path(source) if source else None,
-            context=options.context or fitting_context(checkpoint, tokenizer, text, options),
+            context=context,
             dtype=options.dtype,
             device=options.device,
         )

@@ -84,6 +84,7 @@ def load_program(
     """
     if numerics not in NUMERICS:
         raise ValueError(f"load: numerics must be one of {', '.join(NUMERICS)}, got {numerics!r}")
+    place = usable_device(device)
     stored = read_headers({} if weights is None else weights)
     stored = {name: offer for name, offer in stored.items() if name not in unused}
     renamed = dict(bindings or {})
@@ -96,7 +97,7 @@ def load_program(
     )
     dtypes = {entry.path: entry.dtype for entry in declared}
     with torch.inference_mode(False):
-        tensors = read_tensors(matched, dtypes, torch.device(device))
+        tensors = read_tensors(matched, dtypes, place)
         return LinnetModule(
             program,
             tensors,
@@ -105,3 +106,14 @@ def load_program(
             compile=compile,
             trainable=trainable,
         )
+
+
+def usable_device(device: torch.device | str) -> torch.device:
+    """The device. ValueError for one that PyTorch does not know, or cannot use here."""
+    try:
+        found = torch.device(device)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError) as error:  # PyTorch asserts that it was built for CUDA
+        reason = str(error).split("\n", 1)[0]
+        raise ValueError(f"load: device {str(device)!r} cannot be used: {reason}") from error
+    return found
