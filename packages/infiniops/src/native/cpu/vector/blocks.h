@@ -118,6 +118,12 @@ void ForEachStream(std::int64_t rows, std::int64_t columns, std::int64_t depth, 
   });
 }
 
+/// Numbers from one row of a block's sums to the next: no power of two, so that the rows lie in
+/// different sets of the caches.
+constexpr std::int64_t SumsStride(std::int64_t columns) {
+  return RoundUp(columns, kMaxTileColumns) + 16;
+}
+
 /// The size of blocks, at most `most` and a multiple of `unit`, that cut `size` evenly.
 constexpr std::int64_t EvenBlock(std::int64_t size, std::int64_t most, std::int64_t unit) {
   return RoundUp(DivideUp(size, DivideUp(size, most)), unit);

@@ -184,7 +184,7 @@ class Product {
     const Strided<T> x = X(offsets);
     const Strided<T> weight = Weight(offsets);
     const bool packs_weight = weight.column_stride != 1 || IsWorthAligning(weight, block.rows);
-    const std::int64_t sums_stride = RoundUp(block.columns, kMaxTileColumns);
+    const std::int64_t sums_stride = SumsStride(block.columns);
     const std::int64_t sums_count = block.rows * sums_stride;
     const std::int64_t chunk = Least(kChunk<T>, WholeSteps<T>(task_.depth));
     const std::int64_t x_count = RoundUp(block.rows * chunk, kLine);

@@ -173,9 +173,12 @@ class QuantizedProduct : QuantizedBase<T> {
   }
 
   void ScaleColumns(const OutputBlock& block, float* sums, std::int64_t sums_stride) const {
-    for (std::int64_t j = 0; j < block.columns; ++j) {
-      const float scale = this->ScaleOf(block.column + j, 0);
-      for (std::int64_t i = 0; i < block.rows; ++i) sums[i * sums_stride + j] *= scale;
+    static_assert(kStreamColumns <= kBlockColumns);
+    float scales[kBlockColumns];
+    for (std::int64_t j = 0; j < block.columns; ++j) scales[j] = this->ScaleOf(block.column + j, 0);
+    for (std::int64_t i = 0; i < block.rows; ++i) {
+      float* row = sums + i * sums_stride;
+      for (std::int64_t j = 0; j < block.columns; ++j) row[j] *= scales[j];
     }
   }
 
@@ -300,7 +303,7 @@ class QuantizedProduct : QuantizedBase<T> {
   template <typename Wide>
   void RunBlock(const OutputBlock& block) const {
     constexpr std::int64_t kStride = kChunk<Wide> + 2 * kLanes;  // rows lie in different sets
-    const std::int64_t sums_stride = RoundUp(block.columns, kMaxTileColumns);
+    const std::int64_t sums_stride = SumsStride(block.columns);
     const std::int64_t sums_count = block.rows * sums_stride;
     const std::int64_t wide_count = block.rows * kChunk<Wide> + block.columns * kStride;
     auto* sums = static_cast<float*>(
