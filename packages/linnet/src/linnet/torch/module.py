@@ -80,8 +80,6 @@ class LinnetModule(Block):
         self._latest: dict[str, Graph] = {}
         self._fitting: dict[int, Watch] = {}
         self._device = torch.device(device)
-        #: Addresses of memory that weights were laid out in (`planned.large_pages`).
-        self.large_pages: set[int] = set()
         for entry in program.declared(self.bound):
             self._add(entry, tensors.get(entry.path))
 
@@ -170,7 +168,6 @@ class LinnetModule(Block):
         made = ("_graphs", "_runners", "_steps", "_latest", "_fitting")
         for name, value in self.__dict__.items():
             copied.__dict__[name] = {} if name in made else deepcopy(value, memo)
-        copied.large_pages = set()
         return copied
 
     def __reduce_ex__(self, protocol: object) -> Any:

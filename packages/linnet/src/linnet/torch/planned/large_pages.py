@@ -10,11 +10,15 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from linnet.torch.module import LinnetModule
+
+#: Where the memory begins that weights of a model were moved to.
+_memories: WeakKeyDictionary[LinnetModule, set[int]] = WeakKeyDictionary()
 
 #: Weights of fewer bytes in all stay where they are: caches hold much of them.
 LEAST_BYTES = 8 << 20
@@ -55,7 +59,7 @@ def lay_out_in_large_pages(model: LinnetModule, paths: Iterable[str]) -> bool:
         for place in _places(model)
         if place.movable
         and any(id(tensor) in wanted for tensor in place.tensors)
-        and place.tensors[0].untyped_storage().data_ptr() not in model.large_pages
+        and not is_in_large_pages(model, place.tensors[0])
     ]
     size = sum(place.stop - place.start + ALIGNMENT for place in places)
     memory = _reserve(size) if size >= LEAST_BYTES else None
@@ -68,8 +72,13 @@ def lay_out_in_large_pages(model: LinnetModule, paths: Iterable[str]) -> bool:
             part.copy_(first)
             for tensor in place.tensors:
                 tensor.data = part
-    model.large_pages.add(memory.untyped_storage().data_ptr())
+    _memories.setdefault(model, set()).add(memory.untyped_storage().data_ptr())
     return True
+
+
+def is_in_large_pages(model: LinnetModule, tensor: Tensor) -> bool:
+    """Whether a tensor of the model was moved and is still there."""
+    return tensor.untyped_storage().data_ptr() in _memories.get(model, ())
 
 
 def _places(model: LinnetModule) -> list[_Place]:
