@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor
@@ -13,13 +13,19 @@ if TYPE_CHECKING:
     from linnet.torch.module import LinnetModule
 
 
-def join_parameters(model: LinnetModule, paths: Sequence[str]) -> Tensor | None:
+#: Makes a tensor of a shape with the dtype and device of another one; None where it cannot.
+MakeBuffer: TypeAlias = Callable[[Sequence[int], Tensor], "Tensor | None"]
+
+
+def join_parameters(
+    model: LinnetModule, paths: Sequence[str], make_buffer: MakeBuffer | None = None
+) -> Tensor | None:
     """The parameters at `paths`, one after another along their first axis, as one tensor.
 
     A view where they lie so already. Otherwise they are laid out once: the parameters become
     views of one new buffer, and their old memory is free. None where that cannot be: weights that
     are trained, tied to another path, of different dtypes, devices or inner shapes, or named twice.
-    KeyError for a path that has no tensor.
+    KeyError for a path that has no tensor. `make_buffer` says where the new buffer lies.
     """
     tensors = [model.tensor(path) for path in paths]
     joined = adjacent(tensors)
@@ -28,9 +34,11 @@ def join_parameters(model: LinnetModule, paths: Sequence[str]) -> Tensor | None:
     if not _can_move(model, tensors):
         return None
     first = tensors[0]
-    rows = sum(tensor.shape[0] for tensor in tensors)
+    shape = (sum(tensor.shape[0] for tensor in tensors), *first.shape[1:])
     with torch.no_grad():
-        buffer = torch.empty((rows, *first.shape[1:]), dtype=first.dtype, device=first.device)
+        buffer = None if make_buffer is None else make_buffer(shape, first)
+        if buffer is None:
+            buffer = torch.empty(shape, dtype=first.dtype, device=first.device)
         start = 0
         for tensor in tensors:
             part = buffer[start : start + tensor.shape[0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch import nn
 from linnet.backends.testing import two_layer_graph
 from linnet.torch import LinnetModule
 from linnet.torch.planned import large_pages
-from linnet.torch.planned.large_pages import is_in_large_pages, lay_out_in_large_pages
+from linnet.torch.planned.large_pages import LargePages, is_in_large_pages
 
 pytestmark = pytest.mark.skipif(
     not hasattr(mmap, "MADV_HUGEPAGE"), reason="the system gives no large pages"
@@ -29,6 +30,12 @@ def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_pages, "LEAST_BYTES", 1)
 
 
+def lay_out(model: LinnetModule, paths: Iterable[str]) -> bool:
+    paths = list(paths)
+    pages = LargePages.for_weights(model, paths)
+    return pages is not None and pages.move(model, paths)
+
+
 def is_moved(model: LinnetModule, path: str) -> bool:
     return is_in_large_pages(model, model.tensor(path))
 
@@ -36,14 +43,14 @@ def is_moved(model: LinnetModule, path: str) -> bool:
 def test_weights_are_moved_once_and_stay_the_same_parameters() -> None:
     model = model_of(two_layer_graph(), trainable=False)
     before = {path: (tensor, tensor.clone()) for path, tensor in model.named_parameters()}
-    assert lay_out_in_large_pages(model, before)
+    assert lay_out(model, before)
     for path, (tensor, values) in before.items():
         assert model.get_parameter(path) is tensor
         assert torch.equal(tensor, values)
         assert is_moved(model, path)
         assert tensor.data_ptr() % tensor.element_size() == 0
     addresses = [tensor.data_ptr() for tensor, _ in before.values()]
-    assert not lay_out_in_large_pages(model, before)
+    assert not lay_out(model, before)
     assert addresses == [tensor.data_ptr() for tensor, _ in before.values()]
 
 
@@ -53,7 +60,7 @@ def test_neighbours_stay_neighbours() -> None:
     joined = model.join(paths)
     assert joined is not None
     values = joined.clone()
-    assert lay_out_in_large_pages(model, dict(model.named_parameters()))
+    assert lay_out(model, dict(model.named_parameters()))
     again = model.join(paths)
     assert again is not None
     assert again.data_ptr() == model.get_parameter(paths[0]).data_ptr() != joined.data_ptr()
@@ -61,11 +68,23 @@ def test_neighbours_stay_neighbours() -> None:
     assert torch.equal(again, values)
 
 
+def test_weights_of_a_file_are_aligned_as_kernels_want_them() -> None:
+    model = model_of(two_layer_graph(), trainable=False)
+    up, down = model.get_parameter(UP), model.get_parameter(DOWN)
+    file = torch.zeros(4 + up.nbytes + down.nbytes, dtype=torch.uint8)[4:]
+    for tensor, part in ((up, file[: up.nbytes]), (down, file[up.nbytes :])):
+        tensor.data = part.view(torch.float32).view(tensor.shape).copy_(tensor)
+    assert up.data_ptr() % 64 == 4
+    assert lay_out(model, [UP, DOWN])
+    assert up.data_ptr() % 64 == 0
+    assert down.data_ptr() == up.data_ptr() + up.nbytes
+
+
 def test_tied_weights_stay_tied() -> None:
     model = model_of(two_layer_graph(), trainable=False)
     up, other = model.get_parameter(UP), model.get_parameter("layers.1.up.weight")
     other.data = up.data
-    assert lay_out_in_large_pages(model, [UP])
+    assert lay_out(model, [UP])
     assert is_moved(model, UP)
     assert up.data_ptr() == other.data_ptr()
 
@@ -91,7 +110,7 @@ def test_what_cannot_be_moved_stays(change: Any) -> None:
     change(model)
     up = model.get_parameter(UP)
     address, stride = up.data_ptr(), up.stride()
-    assert lay_out_in_large_pages(model, [UP, DOWN])
+    assert lay_out(model, [UP, DOWN])
     assert (up.data_ptr(), up.stride()) == (address, stride)
     assert is_moved(model, DOWN)
 
@@ -99,7 +118,7 @@ def test_what_cannot_be_moved_stays(change: Any) -> None:
 def test_few_bytes_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_pages, "LEAST_BYTES", 1 << 20)
     model = model_of(two_layer_graph(), trainable=False)
-    assert not lay_out_in_large_pages(model, dict(model.named_parameters()))
+    assert not lay_out(model, dict(model.named_parameters()))
     assert not is_moved(model, UP)
 
 
@@ -110,7 +129,7 @@ def test_where_there_are_no_large_pages_weights_stay(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(mmap, "mmap", Small)
     model = model_of(two_layer_graph(), trainable=False)
-    assert not lay_out_in_large_pages(model, dict(model.named_parameters()))
+    assert not lay_out(model, dict(model.named_parameters()))
 
 
 def test_a_plan_moves_what_it_reads_in_place_and_a_copy_moves_its_own() -> None:

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from linnet.backends import Backend, Look, Place
+from linnet.torch.joining import join_parameters
 from linnet.torch.module import LinnetModule
 from linnet.torch.planned.items import RegionItem
-from linnet.torch.planned.large_pages import lay_out_in_large_pages
+from linnet.torch.planned.large_pages import LargePages
 from linnet.torch.planned.proposals import describe_failure
 from linnet.torch.watch import MakeLook, Snapshot, Watch
 
@@ -61,6 +62,8 @@ class PlanContext:
         self._prepared: list[Snapshot | None] = [None] * len(self._items)
         #: Looks at places and tensors with a back end's help, where one of the plan offers it.
         self.make_look = look_maker([item.backend for item in self._items])
+        #: Where siblings are joined, while executables are prepared.
+        self._pages: LargePages | None = None
         self._in_place, kept = _weights_by_use(self._items)
         self._watches = (
             Watch(model, self._in_place, contents=False, make_look=self.make_look),
@@ -81,7 +84,8 @@ class PlanContext:
         """The parameters at `paths`, one after another along their first axis, as one tensor in
         the same memory; None where they cannot be laid out so.
         """
-        return self.model.join(paths)
+        pages = self._pages
+        return join_parameters(self.model, paths, None if pages is None else pages.take_as)
 
     def changed(self) -> bool:
         """Whether a weight that an executable reads was replaced since `prepare`, or written where
@@ -93,10 +97,13 @@ class PlanContext:
         """Prepares each executable whose weights changed since it was prepared last."""
         if not self.changed():
             return
+        if self.plan is not None:  # not where tensors were put in for a trial
+            self._pages = LargePages.for_weights(self.model, self._in_place)
         self._prepare_stale()
-        # Once neighbours have found each other, and not where tensors were put in for a trial.
-        if self.plan is not None and lay_out_in_large_pages(self.model, self._in_place):
+        # Siblings lie there now, since executables have joined them; the others follow.
+        if self._pages is not None and self._pages.move(self.model, self._in_place):
             self._prepare_stale()
+        self._pages = None
         for watch in self._watches:
             watch.renew()
 

@@ -8,8 +8,9 @@ no further than a page.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 from weakref import WeakKeyDictionary
 
 import torch
@@ -28,6 +29,81 @@ PAGE = 2 << 20
 ALIGNMENT = 64
 
 
+class LargePages:
+    """Memory in large pages for weights of a model, handed out from its start to its end."""
+
+    def __init__(self, memory: Tensor) -> None:
+        self._memory = memory
+        self._used = 0
+
+    @classmethod
+    def for_weights(cls, model: LinnetModule, paths: Iterable[str]) -> LargePages | None:
+        """Memory for the tensors at `paths` that are not in large pages yet; None where they are
+        few bytes, or the system gives no such pages. It takes memory as it is written.
+        """
+        tensors = {id(tensor): tensor for tensor in map(model.tensor, paths)}.values()
+        size = sum(
+            tensor.nbytes + 2 * ALIGNMENT
+            for tensor in tensors
+            if tensor.device.type == "cpu" and not is_in_large_pages(model, tensor)
+        )
+        memory = _reserve(size) if size >= LEAST_BYTES else None
+        if memory is None:
+            return None
+        _memories.setdefault(model, set()).add(memory.untyped_storage().data_ptr())
+        return cls(memory)
+
+    def take(self, size: int, alignment: int = ALIGNMENT) -> Tensor | None:
+        """The next `size` bytes that are aligned so; None where so many are not left."""
+        begin = self._used + -self._used % alignment
+        if begin + size > self._memory.numel():
+            return None
+        self._used = begin + size
+        return self._memory[begin : begin + size]
+
+    def take_as(self, shape: Sequence[int], like: Tensor) -> Tensor | None:
+        """The next bytes as a tensor of this shape with the dtype of `like`, for one on the CPU."""
+        if like.device.type != "cpu":
+            return None
+        found = self.take(prod(shape) * like.element_size())
+        return None if found is None else found.view(like.dtype).view(*shape)
+
+    def move(self, model: LinnetModule, paths: Iterable[str]) -> bool:
+        """Moves the tensors at `paths` here, and says whether there were any to move.
+
+        Parameters and buffers stay the same objects, with new memory; neighbours stay neighbours.
+        What is trained, not contiguous, or shares a part of its memory with another tensor of the
+        model stays where it is.
+        """
+        wanted = {id(tensor) for tensor in map(model.tensor, paths)}
+        moved, last = False, -1
+        with torch.no_grad():
+            for place in _places(model):
+                first = place.tensors[0]
+                if (
+                    not place.movable
+                    or not any(id(tensor) in wanted for tensor in place.tensors)
+                    or is_in_large_pages(model, first)
+                ):
+                    continue
+                follows = place.start == last
+                found = self.take(first.nbytes, first.element_size() if follows else ALIGNMENT)
+                if found is None:
+                    break
+                last = place.stop
+                part = found.view(first.dtype).view(first.shape)
+                part.copy_(first)
+                for tensor in place.tensors:
+                    tensor.data = part
+                moved = True
+        return moved
+
+
+def is_in_large_pages(model: LinnetModule, tensor: Tensor) -> bool:
+    """Whether a tensor of the model was laid out so, and is still there."""
+    return tensor.untyped_storage().data_ptr() in _memories.get(model, ())
+
+
 @dataclass
 class _Place:
     """Bytes that one tensor has, or several that are the same in all but name."""
@@ -44,41 +120,6 @@ class _Place:
             and tensor.dtype == first.dtype
             and tensor.shape == first.shape
         )
-
-
-def lay_out_in_large_pages(model: LinnetModule, paths: Iterable[str]) -> bool:
-    """Moves the tensors at `paths` to memory of large pages, once, and says whether it did.
-
-    Parameters and buffers stay the same objects, with new memory; neighbours stay neighbours.
-    What is trained, not contiguous, or shares a part of its memory with another tensor of the
-    model stays where it is, as does everything where the system gives no large pages.
-    """
-    wanted = {id(tensor) for tensor in map(model.tensor, paths)}
-    places = [
-        place
-        for place in _places(model)
-        if place.movable
-        and any(id(tensor) in wanted for tensor in place.tensors)
-        and not is_in_large_pages(model, place.tensors[0])
-    ]
-    size = sum(place.stop - place.start + ALIGNMENT for place in places)
-    memory = _reserve(size) if size >= LEAST_BYTES else None
-    if memory is None:
-        return False
-    with torch.no_grad():
-        for place, offset in zip(places, _offsets(places), strict=True):
-            first = place.tensors[0]
-            part = memory[offset : offset + first.nbytes].view(first.dtype).view(first.shape)
-            part.copy_(first)
-            for tensor in place.tensors:
-                tensor.data = part
-    _memories.setdefault(model, set()).add(memory.untyped_storage().data_ptr())
-    return True
-
-
-def is_in_large_pages(model: LinnetModule, tensor: Tensor) -> bool:
-    """Whether a tensor of the model was moved and is still there."""
-    return tensor.untyped_storage().data_ptr() in _memories.get(model, ())
 
 
 def _places(model: LinnetModule) -> list[_Place]:
@@ -101,17 +142,6 @@ def _places(model: LinnetModule) -> list[_Place]:
         else:
             found.append(_Place(start, stop, [tensor], movable))
     return found
-
-
-def _offsets(places: Iterable[_Place]) -> Iterator[int]:
-    """Where each place goes: next to the one before if it lay there, else aligned as it was."""
-    at, last = 0, -1
-    for place in places:
-        if place.start != last:
-            at += (place.start - at) % ALIGNMENT
-        yield at
-        at += place.stop - place.start
-        last = place.stop
 
 
 def _reserve(size: int) -> Tensor | None:
