@@ -81,13 +81,13 @@ int CountDevices() { return InBadFork() ? 0 : DeviceCount(); }
 
 int CurrentDeviceChecked() { return BoundThread().device; }
 
-int ExchangeDeviceEntry(int device) {
-  return ExchangeDevice(CheckedDevice(static_cast<c10::DeviceIndex>(device)));
-}
+int CheckedDeviceEntry(int device) { return CheckedDevice(device); }
+
+int ExchangeDeviceEntry(int device) { return ExchangeDevice(CheckedDevice(device)); }
 
 void SynchronizeEntry(int device) {
   const py::gil_scoped_release release;
-  SynchronizeDevice(static_cast<c10::DeviceIndex>(device));
+  SynchronizeDevice(CheckedDevice(device));
 }
 
 void SettleWorkersEntry() {
@@ -96,7 +96,7 @@ void SettleWorkersEntry() {
 }
 
 int StreamPriorityEntry(int device, std::int64_t id) {
-  return StreamPriority(StreamOf(static_cast<c10::DeviceIndex>(device), id));
+  return StreamPriority(StreamOf(CheckedDevice(device), id));
 }
 
 std::string BackendName() { return rt::DeviceTypeName(GetBackend().type); }
@@ -119,7 +119,7 @@ double ElapsedTimeEntry(std::uintptr_t start, std::uintptr_t end) {
 
 py::dict DeviceProperties(int device) {
   BoundThread();
-  const int index = CheckedDevice(static_cast<c10::DeviceIndex>(device));
+  const int index = CheckedDevice(device);
   const rt::DeviceProperties properties =
       WithTorchErrors([&] { return rt::runtime::GetDeviceProperties(index); });
   py::dict result;
@@ -133,7 +133,7 @@ py::dict DeviceProperties(int device) {
 
 py::object DefaultGeneratorEntry(int device) {
   return py::reinterpret_steal<py::object>(
-      THPGenerator_Wrap(DefaultGenerator(static_cast<c10::DeviceIndex>(device))));
+      THPGenerator_Wrap(DefaultGenerator(CheckedDevice(device))));
 }
 
 /// Makes PyTorch's exceptions leave a function as its Python classes.
@@ -171,6 +171,7 @@ PYBIND11_MODULE(_native, module) {
   module.def("has_capability", &Wrapped<&HasCapability>::Run);
   module.def("device_count", &Wrapped<&CountDevices>::Run);
   module.def("current_device", &Wrapped<&CurrentDeviceChecked>::Run);
+  module.def("checked_device", &Wrapped<&CheckedDeviceEntry>::Run);
   module.def("exchange_device", &Wrapped<&ExchangeDeviceEntry>::Run);
   module.def("device_properties", &Wrapped<&DeviceProperties>::Run);
   module.def("synchronize", &Wrapped<&SynchronizeEntry>::Run);

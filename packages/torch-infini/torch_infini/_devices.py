@@ -11,6 +11,8 @@ from torch_infini import _native
 
 DeviceLike: TypeAlias = "torch.device | str | int | None"
 
+_NO_INDEX = 2**31  # the native functions take numbers below it
+
 
 def device_index(device: Any, *, optional: bool = True) -> int:
     """Returns the index of an infini device; of the current one for None or `"infini"`.
@@ -22,8 +24,11 @@ def device_index(device: Any, *, optional: bool = True) -> int:
     Raises:
         ValueError: the device is of another kind, or has no index where one is needed.
         TypeError: `device` is none of the accepted types.
+        RuntimeError: `device` is a number that no device of any process has.
     """
     if isinstance(device, int) and not isinstance(device, bool):
+        if not -_NO_INDEX < device < _NO_INDEX:
+            raise RuntimeError(f"infini:{device} does not exist")
         return device
     if isinstance(device, str):
         device = torch.device(device)
@@ -39,6 +44,14 @@ def device_index(device: Any, *, optional: bool = True) -> int:
             raise ValueError(f"expected a device with an index, such as 'infini:0', got {device}")
         return _native.current_device()
     return index
+
+
+def existing_index(device: Any) -> int:
+    """Returns what `device_index` does, or raises `RuntimeError` where there is no such device.
+
+    PyTorch's own functions keep the lowest eight bits of an index, so they get a checked one.
+    """
+    return _native.checked_device(device_index(device))
 
 
 def is_available() -> bool:

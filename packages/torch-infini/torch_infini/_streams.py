@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torch_infini import _native
-from torch_infini._devices import DeviceLike, device_index
+from torch_infini._devices import DeviceLike, existing_index
 
 
 class Stream(torch.Stream):
@@ -28,7 +28,7 @@ class Stream(torch.Stream):
         """See the class."""
         if names:
             return super().__new__(cls, priority=priority, **names)
-        where = torch.device("infini", device_index(device))
+        where = torch.device("infini", existing_index(device))
         return super().__new__(cls, device=where, priority=priority)
 
     @property
@@ -122,14 +122,14 @@ def _as_stream(stream: torch.Stream) -> Stream:
 
 def current_stream(device: DeviceLike = None) -> Stream:
     """Returns the calling thread's current stream on a device (default: the current one)."""
-    return _as_stream(torch.accelerator.current_stream(device_index(device)))
+    return _as_stream(torch.accelerator.current_stream(existing_index(device)))
 
 
 def default_stream(device: DeviceLike = None) -> Stream:
     """Returns the default stream of a device (default: the current one)."""
     return Stream(
         stream_id=0,
-        device_index=_checked(device_index(device)),
+        device_index=existing_index(device),
         device_type=_device_type(),
     )
 
@@ -183,13 +183,6 @@ class StreamContext:
 def stream(stream: torch.Stream | None) -> StreamContext:
     """Returns a context manager that makes `stream` current; None changes nothing."""
     return StreamContext(stream)
-
-
-def _checked(index: int) -> int:
-    count = _native.device_count()
-    if not 0 <= index < count:
-        raise RuntimeError(f"infini:{index} does not exist: there are {count} infini devices")
-    return index
 
 
 def _device_type() -> int:

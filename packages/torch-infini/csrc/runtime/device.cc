@@ -90,13 +90,13 @@ void BindThread(ThreadState& state) {
 
 c10::DeviceIndex DeviceCount() { return static_cast<c10::DeviceIndex>(GetBackend().device_count); }
 
-c10::DeviceIndex CheckedDevice(c10::DeviceIndex index) {
+c10::DeviceIndex CheckedDevice(std::int64_t index) {
   if (index == -1) return CurrentDevice();
   const c10::DeviceIndex count = DeviceCount();
-  TORCH_CHECK(index >= 0 && index < count, "infini:", static_cast<int>(index),
-              " does not exist: there ", count == 1 ? "is " : "are ", static_cast<int>(count),
-              " infini device", count == 1 ? "" : "s", ", numbered from 0");
-  return index;
+  TORCH_CHECK(index >= 0 && index < count, "infini:", index, " does not exist: there ",
+              count == 1 ? "is " : "are ", static_cast<int>(count), " infini device",
+              count == 1 ? "" : "s", ", numbered from 0");
+  return static_cast<c10::DeviceIndex>(index);
 }
 
 c10::DeviceIndex ExchangeDevice(c10::DeviceIndex index) {

@@ -72,8 +72,9 @@ inline ThreadState& BoundThread() {
 c10::DeviceIndex DeviceCount();
 
 /// Returns `index`, or the current device for -1; throws when there is none
-/// such.
-c10::DeviceIndex CheckedDevice(c10::DeviceIndex index);
+/// such. Takes more than a `c10::DeviceIndex` can hold, so that what a caller
+/// wrote is checked and not what is left of it.
+c10::DeviceIndex CheckedDevice(std::int64_t index);
 
 /// The calling thread's current device.
 inline c10::DeviceIndex CurrentDevice() noexcept { return thread_state.device; }

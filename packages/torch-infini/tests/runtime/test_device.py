@@ -55,6 +55,32 @@ def test_what_is_no_device_is_refused() -> None:
         torch.infini.set_device(1.5)
 
 
+@pytest.mark.parametrize("index", [256, -256, 257, 2**31, 2**40, -(2**40)])
+def test_numbers_that_eight_bits_cut_to_a_device_are_refused(index: int) -> None:
+    # PyTorch keeps the index of a device in eight bits, where 256 would be 0.
+    count = torch.infini.device_count()
+    acts = [
+        torch.infini.synchronize,
+        torch.infini.get_device_properties,
+        torch.infini.Stream,
+        torch.infini.default_stream,
+        torch.infini.current_stream,
+        torch.infini.memory_allocated,
+        torch.infini.mem_get_info,
+        torch.infini.get_rng_state,
+    ]
+    if index > 0:  # a negative one changes nothing
+        acts.append(torch.infini.set_device)
+    for act in acts:
+        with pytest.raises(RuntimeError, match=f"infini:{index} does not exist"):
+            act(index)
+    if index > 0:
+        with pytest.raises(RuntimeError, match="does not exist"), torch.infini.device(index):
+            pass
+    assert torch.infini.device_count() == count
+    assert torch.infini.current_device() == 0
+
+
 def test_negative_index_changes_nothing() -> None:
     torch.infini.set_device(-1)
     with torch.infini.device(-1), torch.infini.device(None):
