@@ -70,6 +70,7 @@ class CachingAllocator final : public c10::DeviceAllocator {
   }
 
   void recordStream(const c10::DataPtr& data, c10::Stream stream) override {
+    if (InBadFork()) ThrowBadFork();
     if (data.get() == nullptr || !IsTracked(data)) return;
     auto* const block = static_cast<Block*>(data.get_context());
     TORCH_CHECK(stream.device() == c10::Device(kDeviceType, block->device),

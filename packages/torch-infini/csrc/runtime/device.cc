@@ -36,7 +36,10 @@ Backend ChooseBackend() {
           rt::runtime::HasCapability(static_cast<rt::Capability>(i));
     }
     pthread_atfork(nullptr, nullptr, [] {
-      in_bad_fork.store(true, std::memory_order_relaxed);
+      // A parent that only counted its devices, or seeded their generators, leaves them usable.
+      if (device_in_use.load(std::memory_order_relaxed)) {
+        in_bad_fork.store(true, std::memory_order_relaxed);
+      }
       // Not the selection of any thread, so that the next call stops in
       // `BindThread`.
       thread_state.generation = 0;

@@ -103,7 +103,11 @@ void DeletePinned(void* context) {
 
 at::HostAllocator& PinnedAllocator() { return Instance(); }
 
-bool IsPinned(const void* data) { return Ranges().Contains(data); }
+bool IsPinned(const void* data) {
+  // A forked child must not wait for a lock that another thread of its parent held, and cannot
+  // copy from the parent's memory as from pinned memory.
+  return !InBadFork() && Ranges().Contains(data);
+}
 
 bool RecordPinnedUse(const c10::DataPtr& data, c10::Stream stream) {
   if (data.get_deleter() != &DeletePinned) return false;
