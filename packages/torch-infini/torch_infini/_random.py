@@ -1,7 +1,7 @@
 """The random number generators of `torch.infini`: seeds and states.
 
-No operator draws numbers yet; the functions keep what `torch.manual_seed` and
-`torch.random.fork_rng` need.
+`randn`, `uniform_` and their like draw from them; `torch.manual_seed` and `torch.random.fork_rng`
+go through them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,14 @@ def set_rng_state(new_state: torch.Tensor, device: DeviceLike = "infini") -> Non
 
 
 def set_rng_state_all(new_states: list[torch.Tensor]) -> None:
-    """Sets the state of every device's generator."""
+    """Sets the state of every device's generator; of the first ones, if there are fewer states.
+
+    Raises:
+        RuntimeError: there are more states than devices, or one of them is no generator's state. No
+            generator has changed then.
+    """
+    for index, state in enumerate(new_states):
+        _generator(index).clone_state().set_state(state)
     for index, state in enumerate(new_states):
         set_rng_state(state, index)
 

@@ -28,6 +28,21 @@ def test_states_of_another_size_are_refused() -> None:
         torch.infini.set_rng_state(torch.zeros(4, dtype=torch.uint8))
 
 
+def test_states_of_all_devices_are_set_together_or_not_at_all() -> None:
+    torch.infini.manual_seed_all(5)
+    states = torch.infini.get_rng_state_all()
+    torch.infini.manual_seed_all(6)
+    with pytest.raises(RuntimeError, match="does not exist"):
+        torch.infini.set_rng_state_all([*states, states[0]])
+    assert torch.infini.initial_seed() == 6
+    if len(states) > 1:
+        with pytest.raises(RuntimeError, match="has 16 bytes, got 4"):
+            torch.infini.set_rng_state_all([states[0], torch.zeros(4, dtype=torch.uint8)])
+        assert torch.infini.initial_seed() == 6
+    torch.infini.set_rng_state_all(states)
+    assert torch.infini.initial_seed() == 5
+
+
 def test_fork_rng_restores() -> None:
     torch.infini.manual_seed(1)
     with torch.random.fork_rng(devices=[0], device_type="infini"):
