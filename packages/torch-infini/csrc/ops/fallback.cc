@@ -45,6 +45,23 @@ class Allowed {
     return all_ || names_.contains(name) || names_.contains(overload);
   }
 
+  /// Throws when a name is that of no operator of PyTorch, such as "true" or one that is misspelt.
+  /// Those of other libraries may be registered later.
+  void Check() const {
+    if (names_.empty()) return;
+    std::set<std::string> known;
+    for (const c10::OperatorName& operator_name : c10::Dispatcher::singleton().getAllOpNames()) {
+      known.insert(operator_name.name);
+      known.insert(c10::toString(operator_name));
+    }
+    for (const std::string& name : names_) {
+      TORCH_CHECK_VALUE(!name.starts_with("aten::") || known.contains(name), kVariable,
+                        ": there is no operator ", name,
+                        "; expected 1 for all operators, 0 for none, or a list of operators such "
+                        "as aten::sort,aten::topk");
+    }
+  }
+
  private:
   bool all_ = false;
   std::set<std::string> names_;
@@ -55,6 +72,8 @@ const Allowed& AllowedOnCpu() {
     const char* const value = std::getenv(kVariable);
     return std::string_view(value == nullptr ? "" : value);
   }());
+  static const bool checked = (allowed.Check(), true);
+  static_cast<void>(checked);
   return allowed;
 }
 

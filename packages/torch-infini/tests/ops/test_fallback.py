@@ -68,6 +68,22 @@ raise SystemExit(1)
     )
 
 
+@pytest.mark.parametrize("value", ["true", "erfinv,digama", "aten::erfinv.nope", "on"])
+def test_names_of_no_operator_are_refused(run_child, value: str) -> None:
+    done = run_child(
+        """
+import torch, torch_infini
+try:
+    torch.erfinv(torch.zeros(2, device="infini"))
+except ValueError as error:
+    print(error)
+""",
+        environment={VARIABLE: value},
+    )
+    wrong = value.split(",")[-1].removeprefix("aten::")
+    assert f"{VARIABLE}: there is no operator aten::{wrong}; expected 1 for all" in done.stdout
+
+
 def test_lists_of_tensors_are_changed_in_place(run_child) -> None:
     run_child(
         """
