@@ -176,7 +176,12 @@ at::Tensor CopyFromAndResize(const at::Tensor& self, const at::Tensor& dst) {
 at::Tensor& Zero(at::Tensor& self) {
   if (self.numel() == 0) return self;
   const c10::Stream stream = CurrentStream(IndexOf(self));
-  const StridedRuns runs(self.sizes(), self.strides(), self.strides());
+  // Memory that an expanded tensor shows many times is written once.
+  c10::SmallVector<std::int64_t, 8> sizes(self.sizes());
+  for (std::size_t dim = 0; dim < sizes.size(); ++dim) {
+    if (self.strides()[dim] == 0) sizes[dim] = 1;
+  }
+  const StridedRuns runs(sizes, self.strides(), self.strides());
   const auto itemsize = static_cast<std::int64_t>(self.itemsize());
   BoundThread();
   WithTorchErrors([&] {

@@ -188,6 +188,22 @@ def test_zero_of_a_slice_leaves_the_rest_alone() -> None:
     assert torch.equal(x.cpu(), values)
 
 
+def test_zero_writes_memory_once_that_an_expanded_tensor_shows_many_times(run_child) -> None:
+    # In a process of its own, which is ended: 2**40 writes would take days.
+    run_child(
+        """
+import torch, torch_infini
+x = torch.ones(3, device="infini")
+x[1:2].expand(2**40).zero_()
+assert x.tolist() == [1.0, 0.0, 1.0]
+y = torch.ones(2, 3, device="infini")
+y[:, 1:].unsqueeze(1).expand(2, 2**40, 2).zero_()
+assert y.tolist() == [[1.0, 0.0, 0.0]] * 2
+""",
+        timeout=60,
+    )
+
+
 def test_other_device_types_are_refused() -> None:
     with pytest.raises(NotImplementedError, match="meta"):
         torch.zeros(2, device="infini").copy_(torch.empty(2, device="meta"))
@@ -244,6 +260,49 @@ def test_slices_of_pinned_memory_may_be_dropped_at_once() -> None:
         copies.append(whole[17:81].to("infini", non_blocking=True))
         del whole
     assert [int(copy[0]) for copy in copies] == list(range(200))
+
+
+@pytest.mark.parametrize("device", LAYOUTS)
+@pytest.mark.parametrize("host", LAYOUTS)
+def test_pinned_memory_of_any_layout_may_be_dropped_at_once(host: str, device: str) -> None:
+    whole = base()
+    there_whole = base(seed=1).to("infini")
+    there = LAYOUTS[device](there_whole)
+    expected = base(seed=1)
+    pinned = LAYOUTS[host](whole.pin_memory())
+    if pinned.shape != there.shape:
+        pinned = pinned[(0,) * pinned.dim()].expand(there.shape)
+    LAYOUTS[device](expected).copy_(pinned)
+    there.copy_(pinned, non_blocking=True)
+    del pinned
+    torch.full((6, 5, 4), -99.0).pin_memory()  # takes the memory, if it is free
+    assert torch.equal(there_whole.cpu(), expected)
+
+    back_whole = base(seed=2).pin_memory()
+    back = LAYOUTS[host](back_whole)
+    shown = there if there.shape == back.shape else there[(0,) * there.dim()].expand(back.shape)
+    expected = base(seed=2)
+    LAYOUTS[host](expected).copy_(shown.cpu())
+    back.copy_(shown, non_blocking=True)
+    del shown, there, there_whole
+    torch.full((6, 5, 4), -99.0, device="infini")
+    torch.infini.synchronize()
+    assert torch.equal(back_whole, expected)
+
+
+def test_copies_of_one_stream_are_read_on_another_that_waits_for_it() -> None:
+    first, second = torch.infini.Stream(), torch.infini.Stream()
+    for step in range(20):
+        with torch.infini.stream(first):
+            x = torch.full((1000,), step, dtype=torch.int32).pin_memory()
+            there = x.to("infini", non_blocking=True)
+        second.wait_stream(first)
+        with torch.infini.stream(second):
+            read = there + 1
+        there.record_stream(second)
+        del x, there
+        second.synchronize()
+        assert read.cpu().tolist() == [step + 1] * 1000
 
 
 @pytest.mark.sim
