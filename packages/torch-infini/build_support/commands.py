@@ -13,41 +13,11 @@ from setuptools.errors import SetupError
 
 from build_support import standalone
 from build_support.dependencies import Dependencies, DependencyError, find
+from build_support.units import UNITS
 
 EXTENSION = "torch_infini._native"
 
-SOURCES = [
-    "csrc/autograd/workers.cc",
-    "csrc/module.cc",
-    "csrc/ops/autocast.cc",
-    "csrc/ops/call.cc",
-    "csrc/ops/composed.cc",
-    "csrc/ops/composed_activations.cc",
-    "csrc/ops/composed_math.cc",
-    "csrc/ops/composed_optimizers.cc",
-    "csrc/ops/composed_parts.cc",
-    "csrc/ops/composed_statistics.cc",
-    "csrc/ops/composed_training.cc",
-    "csrc/ops/copy.cc",
-    "csrc/ops/element.cc",
-    "csrc/ops/empty.cc",
-    "csrc/ops/factory.cc",
-    "csrc/ops/fallback.cc",
-    "csrc/ops/index.cc",
-    "csrc/ops/strided_runs.cc",
-    "csrc/ops/view.cc",
-    "csrc/runtime/allocator.cc",
-    "csrc/runtime/block_pool.cc",
-    "csrc/runtime/device.cc",
-    "csrc/runtime/error.cc",
-    "csrc/runtime/event.cc",
-    "csrc/runtime/generator.cc",
-    "csrc/runtime/guard.cc",
-    "csrc/runtime/hooks.cc",
-    "csrc/runtime/host_allocator.cc",
-    "csrc/runtime/profiler.cc",
-    "csrc/runtime/stream.cc",
-]
+SOURCES = ["csrc/module.cc", *sorted(source for unit in UNITS.values() for source in unit)]
 
 HEADERS = sorted(
     str(path.relative_to(standalone.ROOT)) for path in (standalone.ROOT / "csrc").rglob("*.h")
@@ -118,7 +88,7 @@ def build_command() -> type[build_ext]:
 
         def _prepare(self, dependencies: Dependencies) -> Any:
             """Completes the extension and returns the build record."""
-            from build_support import declarations, operator_table
+            from build_support import declarations, operator_table, units
 
             declared = declarations.read(dependencies.operators_json)
             for library, header, listed in (
@@ -138,7 +108,10 @@ def build_command() -> type[build_ext]:
                 generated.write_text(table.text, encoding="utf-8")
 
             (native,) = self.extensions
-            native.sources += [*table.sources, str(generated.resolve())]
+            # What the units include is no source any more, but a change of it asks for a new build.
+            native.depends = [*native.depends, *native.sources, *table.sources]
+            joined = units.write(table.sources, generated.parent)
+            native.sources = ["csrc/module.cc", str(generated.resolve()), *joined]
             csrc = standalone.ROOT / "csrc"
             torch_includes = cpp_extension.include_paths()
             native.include_dirs = [str(csrc), *map(str, dependencies.include_dirs)]

@@ -18,7 +18,6 @@ using std::numbers::ln10;
 using std::numbers::ln2;
 using std::numbers::pi;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // --- Logarithms and exponentials ---

@@ -6,17 +6,9 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/native/Resize.h>
 
-#include <limits>
-
 namespace torch_infini {
 
 using at::Tensor;
-
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
 
 Tensor Number(const at::Scalar& value) { return at::native::wrapped_scalar_tensor(value); }
 

@@ -6,7 +6,11 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Scalar.h>
 
+#include <limits>
+
 namespace torch_infini {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A number as an operand that does not take part in the promotion of types.
 at::Tensor Number(const at::Scalar& value);

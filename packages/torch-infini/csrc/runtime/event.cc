@@ -36,7 +36,7 @@ struct EventPool {
   std::vector<rt::Event> free;
 };
 
-EventPool& PoolOf(c10::DeviceIndex device) {
+EventPool& EventsOf(c10::DeviceIndex device) {
   static auto* const pools = new std::array<EventPool, kMaxDevices>;
   return (*pools)[static_cast<std::size_t>(device)];
 }
@@ -85,7 +85,7 @@ double ElapsedTime(void* start, void* end) {
 
 PooledEvent::PooledEvent(c10::DeviceIndex device) : device_(device) {
   {
-    EventPool& pool = PoolOf(device);
+    EventPool& pool = EventsOf(device);
     const std::scoped_lock lock(pool.mutex);
     if (!pool.free.empty()) {
       event_ = pool.free.back();
@@ -112,7 +112,7 @@ PooledEvent& PooledEvent::operator=(PooledEvent&& other) noexcept {
 
 PooledEvent::~PooledEvent() {
   if (event_ == rt::Event{}) return;
-  EventPool& pool = PoolOf(device_);
+  EventPool& pool = EventsOf(device_);
   const std::scoped_lock lock(pool.mutex);
   pool.free.push_back(event_);
 }
