@@ -67,6 +67,18 @@ Tensor& LogitOut(const Tensor& self, std::optional<double> eps, Tensor& out) {
   return Give(Logit(self, eps), out);
 }
 
+// --- Complex numbers ---
+
+Tensor ConjPhysical(const Tensor& self) {
+  Tensor result = at::empty_like(self);
+  const Tensor from = at::view_as_real(self);
+  const Tensor to = at::view_as_real(result);
+  to.select(-1, 0).copy_(from.select(-1, 0));
+  Tensor imaginary = to.select(-1, 1);
+  at::neg_out(imaginary, from.select(-1, 1));
+  return result;
+}
+
 // --- Circular and hyperbolic functions ---
 
 Tensor Tan(const Tensor& self) { return at::sin(self) / at::cos(self); }
@@ -206,6 +218,7 @@ void RegisterComposedMath(Composed library) {
       .Add("special_entr.out", TORCH_FN(UnaryOut<Entropy>))
       .Add("logit", TORCH_FN(Logit))
       .Add("logit.out", TORCH_FN(LogitOut))
+      .Add("conj_physical.out", TORCH_FN(UnaryOut<ConjPhysical>))
       .Add("tan.out", TORCH_FN(UnaryOut<Tan>))
       .Add("sinh.out", TORCH_FN(UnaryOut<Sinh>))
       .Add("cosh.out", TORCH_FN(UnaryOut<Cosh>))

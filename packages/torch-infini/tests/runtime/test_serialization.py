@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
 
 import pytest
 import torch
@@ -60,6 +62,56 @@ def test_pickle_and_deepcopy_keep_values_type_and_layout(dtype: torch.dtype) -> 
         assert y.dtype == dtype
         assert y.stride() == x.stride()
         assert torch.equal(y.cpu(), x.cpu())
+
+
+@pytest.mark.parametrize(
+    "view", [lambda z: z.conj(), lambda z: z.conj().imag, lambda z: z.mH[1:]], ids=["c", "n", "t"]
+)
+def test_lazy_views_keep_their_values(view: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    z = torch.randn(3, 4, dtype=torch.complex64)
+    x = view(z.to("infini"))
+    expected = view(z).resolve_conj().resolve_neg()
+    for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x)), torch.load(saved(x))):
+        assert y.device.type == "infini"
+        assert torch.equal(y.cpu().resolve_conj().resolve_neg(), expected)
+
+
+def test_deepcopies_of_views_share_the_copy() -> None:
+    x = torch.arange(10.0).to("infini")
+    whole, part = copy.deepcopy([x, x[3::2]])
+    assert whole.untyped_storage().data_ptr() == part.untyped_storage().data_ptr()
+    assert whole.data_ptr() != x.data_ptr()
+    part.fill_(0)
+    assert whole.tolist() == [0, 1, 2, 0, 4, 0, 6, 0, 8, 0]
+    assert x.tolist() == list(range(10))
+
+
+def test_damaged_files_are_errors_and_the_device_goes_on() -> None:
+    x = torch.arange(100.0).to("infini")
+    whole = saved(x).getvalue()
+    generator = torch.Generator().manual_seed(0)
+    for cut in torch.randint(0, len(whole), (50,), generator=generator).tolist():
+        with pytest.raises(Exception, match=r".+"):  # PyTorch's kinds and texts
+            torch.load(io.BytesIO(whole[:cut]))
+    for cut in range(0, len(pickled := pickle.dumps(x)), 50):
+        with pytest.raises((EOFError, pickle.UnpicklingError)):
+            pickle.loads(pickled[:cut])
+    assert (x + 1)[-1].item() == 100
+
+
+def test_files_of_a_process_without_the_device_name_it(run_child, tmp_path: Path) -> None:
+    path = tmp_path / "x.pt"
+    torch.save(torch.ones(2, device="infini"), path)
+    done = run_child(
+        f"""
+import torch
+assert torch.load({str(path)!r}, map_location="cpu").tolist() == [1.0, 1.0]
+torch.load({str(path)!r})
+""",
+        environment={"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+        status=1,
+    )
+    assert "tagged with infini:0" in done.stderr
 
 
 def test_parameters_and_modules_round_trip() -> None:
