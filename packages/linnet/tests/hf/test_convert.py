@@ -276,6 +276,20 @@ def test_an_untied_model_needs_its_head(tmp_path: Path) -> None:
         hf.convert(tmp_path)
 
 
+def test_a_head_beside_the_table_of_a_gpt2_must_be_its_copy(tmp_path: Path) -> None:
+    oracle = save(tmp_path, "gpt2")
+    path = tmp_path / "model.safetensors"
+    table = load_file(path)["transformer.wte.weight"]
+    rewrite(tmp_path, **{"lm_head.weight": table.clone()})
+    given = tokens(1, 5)
+    with torch.no_grad():
+        close(hf.convert(tmp_path).load().prefill(given), oracle(given).logits[:, -1])
+    for other in (table + 1, table[1:], table.double()):
+        rewrite(tmp_path, drop="lm_head.weight", **{"lm_head.weight": other})
+        with pytest.raises(CheckpointError, match=r"hold 'lm_head\.weight', which differs from"):
+            hf.convert(tmp_path)
+
+
 def test_every_problem_of_the_weights_is_listed_at_once(tmp_path: Path) -> None:
     save(tmp_path, "llama")
     extra = {"extra.weight": torch.zeros(2), "model.norm.weight": torch.zeros(7)}

@@ -8,17 +8,33 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linnet.hf.families import Layout, bert, gpt2, llama
 from linnet.hf.settings import Settings
 from linnet.models.checkpoint import Checkpoint, CheckpointError
+
+if TYPE_CHECKING:
+    from linnet.torch.weights import Stored
 
 FAMILIES: dict[str, Callable[[Settings, Collection[str]], Layout]] = {
     "bert": bert,
     "gpt2": gpt2,
     "llama": llama,
 }
+
+
+def _equal(one: Stored, other: Stored) -> bool:
+    """Whether two tensors of the weights hold the same numbers."""
+    import torch
+
+    from linnet.torch.weights import read_tensors
+
+    if (one.shape, one.dtype) != (other.shape, other.dtype):
+        return False
+    pair = {"one": one, "other": other}
+    found = read_tensors(pair, dict.fromkeys(pair, one.dtype), torch.device("cpu"))
+    return torch.equal(found["one"], found["other"])
 
 
 def convert(path: str | Path) -> Checkpoint:
@@ -52,6 +68,11 @@ def convert(path: str | Path) -> Checkpoint:
     table = stored.get(layout.table)
     if table is None:
         raise CheckpointError(f"{folder}: the weights lack {layout.table!r}")
+    if layout.copy is not None and not _equal(table, stored[layout.copy]):
+        raise CheckpointError(
+            f"{folder}: the weights hold {layout.copy!r}, which differs from {layout.table!r}, but "
+            f"a {kind} of Linnet takes the latter for both; remove the former if it is not needed"
+        )
     return Checkpoint(
         family=kind,
         weights=folder,

@@ -12,7 +12,8 @@ from linnet.hf.settings import Settings
 @dataclass(frozen=True)
 class Layout:
     """What a family's source takes from a checkpoint. `table` is the name of the token table in
-    the weights; the rest is as in `linnet.models.Checkpoint`.
+    the weights, `copy` that of a tensor which must equal it, since the model takes the table for
+    both; the rest is as in `linnet.models.Checkpoint`.
     """
 
     generics: Mapping[str, int]
@@ -21,6 +22,7 @@ class Layout:
     table: str
     bindings: Mapping[str, str]
     unused: tuple[str, ...] = ()
+    copy: str | None = None
 
 
 def llama(settings: Settings, names: Collection[str]) -> Layout:
@@ -105,8 +107,9 @@ def gpt2(settings: Settings, names: Collection[str]) -> Layout:
     # Masks that older files hold, and the head that is the token table once more.
     masks = (".attn.bias", ".attn.masked_bias")
     unused = [name for name in names if name.endswith(masks)]
-    if prefix and "lm_head.weight" in names:
-        unused.append("lm_head.weight")
+    head = "lm_head.weight" if prefix and "lm_head.weight" in names else None
+    if head is not None:
+        unused.append(head)
     return Layout(
         generics={
             "Vocab": settings.size("vocab_size"),
@@ -121,6 +124,7 @@ def gpt2(settings: Settings, names: Collection[str]) -> Layout:
         table=f"{prefix}wte.weight",
         bindings={path: f"{prefix}{path}" for path in paths} if prefix else {},
         unused=tuple(unused),
+        copy=head,
     )
 
 
