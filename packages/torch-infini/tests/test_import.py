@@ -231,7 +231,9 @@ def test_missing_library_is_an_error_that_names_both_remedies(run_child) -> None
     if _libraries.in_wheel(_libraries.RUNTIME) is not None:
         pytest.skip("the wheel supplies the library; test_libraries.py covers the message")
     environment = {name: value for name, value in os.environ.items() if name == "PYTHONPATH"}
-    text = run_child(REFUSED, environment={**environment, "LD_LIBRARY_PATH": ""}).stdout
+    # Where the package is installed, torch would import it by itself, and fail.
+    environment |= {"LD_LIBRARY_PATH": "", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    text = run_child(REFUSED, environment=environment).stdout
     assert "libinfinirt.so" in text
     assert "LD_LIBRARY_PATH" in text
     assert "install the wheel infinirt" in text
