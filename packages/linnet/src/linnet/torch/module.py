@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from difflib import get_close_matches
@@ -84,7 +85,8 @@ class LinnetModule(Block):
             self._add(entry, tensors.get(entry.path))
 
     def _add(self, entry: Declared, tensor: Tensor | None) -> None:
-        *parents, name = entry.path.split(".")
+        # One object for each name: thousands of them are looked up again and again.
+        *parents, name = map(sys.intern, entry.path.split("."))
         block: nn.Module = self
         for part, following in pairwise([*parents, name]):
             child = block._modules.get(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter, is_
 from typing import Any, TypeAlias
@@ -100,7 +101,7 @@ class Watch:
         places: list[Place] = []
         tensors = []
         for path in self._paths:
-            *parents, name = path.split(".")
+            *parents, name = map(sys.intern, path.split("."))
             module = self._model
             for depth, part in enumerate(parents):
                 key = tuple(parents[: depth + 1])
