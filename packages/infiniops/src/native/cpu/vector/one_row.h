@@ -15,7 +15,7 @@ namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 inline constexpr std::int64_t kColumnsAdded = 4;
 /// Longest row of the weight, in bytes, that is multiplied so, and the chunks that it has. Longer
 /// ones gain nothing in large pages, and lose in small ones.
-inline constexpr std::int64_t kLongestRow = 4096;
+inline constexpr std::int64_t kLongestRow = 3072;
 inline constexpr std::int64_t kMostChunks = 2;
 /// Bytes from a row's start that are asked for with it: the fetching by itself ends where a small
 /// page does.
