@@ -77,7 +77,7 @@ def _can_move(model: LinnetModule, tensors: Sequence[Tensor]) -> bool:
         return False
     if not all(isinstance(tensor, torch.nn.Parameter) for tensor in tensors):
         return False
-    own = [_range(tensor) for tensor in tensors]
+    own = [byte_range(tensor) for tensor in tensors]
     if any(following[0] < before[1] for before, following in pairwise(sorted(own))):
         return False
     # A weight that shares memory with another one must not be moved away from it.
@@ -88,7 +88,7 @@ def _can_move(model: LinnetModule, tensors: Sequence[Tensor]) -> bool:
         if id(other) in moved:
             times += 1
         elif first <= other.data_ptr() < last or other.data_ptr() < first:
-            start, stop = _range(other)
+            start, stop = byte_range(other)
             if any(start < end and begin < stop for begin, end in own):
                 return False
     return times == len(tensors)
@@ -100,7 +100,7 @@ def _parameters(model: LinnetModule) -> Iterator[Tensor]:
         yield from (tensor for tensor in module._parameters.values() if tensor is not None)
 
 
-def _range(tensor: Tensor) -> tuple[int, int]:
+def byte_range(tensor: Tensor) -> tuple[int, int]:
     """The addresses of a tensor's first byte, and past its last."""
     start = tensor.data_ptr()
     if tensor.numel() == 0:

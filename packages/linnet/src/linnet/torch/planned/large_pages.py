@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from linnet.torch.joining import byte_range
 from linnet.torch.module import LinnetModule
 
 #: Where the memory begins that weights of a model were moved to.
@@ -127,12 +128,9 @@ def _places(model: LinnetModule) -> list[_Place]:
     tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     found: list[_Place] = []
     for tensor in sorted(tensors.values(), key=Tensor.data_ptr):
-        start = tensor.data_ptr()
-        stop = start + tensor.untyped_storage().nbytes()
+        start, stop = byte_range(tensor)
         plain = tensor.device.type == "cpu" and tensor.is_contiguous() and tensor.numel() > 0
         movable = plain and not tensor.requires_grad and not tensor.is_inference()
-        if plain:
-            stop = start + tensor.nbytes
         if found and found[-1].is_same_as(tensor):
             found[-1].tensors.append(tensor)
             found[-1].movable &= movable
