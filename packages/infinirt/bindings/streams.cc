@@ -1,10 +1,15 @@
 // Python names of streams, events, host tasks and graphs.
+#include <algorithm>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
+
+#include <unistd.h>
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/pair.h>
@@ -114,19 +119,61 @@ void BindEvents(nb::module_& m) {
         "Returns the milliseconds from `start` to `end`.");
 }
 
+/// The devices where Python queued host tasks or graphs, which may call back into it, and the
+/// process that did; a forked child has none of them.
+struct QueuedHostTasks {
+  std::vector<Device> devices;
+  pid_t process = getpid();
+};
+
+/// Guarded by the interpreter's lock. Never destroyed: it is read while the process ends.
+QueuedHostTasks& HostTasksFromPython() {
+  static auto& queued = *new QueuedHostTasks;
+  return queued;
+}
+
+void KeepDeviceOf(Stream stream) {
+  QueuedHostTasks& queued = HostTasksFromPython();
+  if (queued.process != getpid()) queued = {};
+  const Device device = runtime::StreamDevice(stream);
+  if (std::ranges::find(queued.devices, device) == queued.devices.end())
+    queued.devices.push_back(device);
+}
+
+/// Waits for queued host tasks while Python still runs: a callback of ctypes that is called later
+/// meets an interpreter that is gone. Reports the errors of tasks that nobody waited for.
+void FinishHostTasks() {
+  if (HostTasksFromPython().process != getpid()) return;
+  for (const Device device : std::vector<Device>(HostTasksFromPython().devices)) {
+    try {
+      const GilRelease release;
+      const DeviceGuard guard(device);
+      runtime::DeviceSynchronize();
+    } catch (const std::exception& error) {
+      PyErr_SetString(PyExc_RuntimeError, error.what());
+      const std::string where = "host tasks of the device " + device.ToString();
+      PyErr_WriteUnraisable(nb::str(where.c_str()).ptr());
+    }
+  }
+}
+
 void BindGraphs(nb::module_& m) {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&FinishHostTasks));
   BindHandle<Graph>(m, "Graph", "Recorded work that can be instantiated.");
   BindHandle<GraphExec>(m, "GraphExec", "A graph that is ready to launch.");
   m.def(
       "launch_host",
       [](Stream stream, nb::int_ function, nb::bytes arguments) {
         const auto address = reinterpret_cast<HostFunction>(ToPointer("LaunchHost", function));
-        const GilRelease release;
-        runtime::LaunchHost(stream, address, arguments.data(), arguments.size());
+        {
+          const GilRelease release;
+          runtime::LaunchHost(stream, address, arguments.data(), arguments.size());
+        }
+        KeepDeviceOf(stream);
       },
       "stream"_a, "function"_a, "arguments"_a = nb::bytes("", 0),
       "Queues the C function `void (const void*)` at address `function` with a copy of "
-      "`arguments`.");
+      "`arguments`. The interpreter waits for it before it shuts down.");
   m.def("stream_begin_capture", &runtime::StreamBeginCapture, "stream"_a, ReleaseGil(),
         "Starts to record what the calling thread queues on the stream.");
   m.def(
@@ -139,9 +186,14 @@ void BindGraphs(nb::module_& m) {
   m.def(
       "graph_launch",
       [](GraphExec graph, OptionalStream stream) {
-        runtime::GraphLaunch(graph, OrCurrent(stream));
+        const Stream on = OrCurrent(stream);
+        {
+          const GilRelease release;
+          runtime::GraphLaunch(graph, on);
+        }
+        KeepDeviceOf(on);
       },
-      "graph"_a, "stream"_a = nb::none(), ReleaseGil(), "Queues all recorded work on the stream.");
+      "graph"_a, "stream"_a = nb::none(), "Queues all recorded work on the stream.");
   m.def("graph_task_count", &runtime::GraphTaskCount, "graph"_a,
         "Returns how many operations the graph holds.");
   m.def("graph_destroy", &runtime::GraphDestroy, "graph"_a, ReleaseGil(), "Destroys a graph.");

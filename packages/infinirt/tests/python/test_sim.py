@@ -95,21 +95,36 @@ def test_daemon_threads_inside_the_runtime_do_not_disturb_the_exit(run_python: R
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_queued_python_callbacks_do_not_disturb_the_exit(run_python: Run) -> None:
+def test_queued_python_callbacks_run_before_the_interpreter_ends(run_python: Run) -> None:
     done = run_python(
         """
+        import atexit
+
+        runs = []
+        atexit.register(lambda: print(len(runs)))  # registered first, so called last
+
         import ctypes
         import infini.rt as rt
 
         rt.select_backend("sim")
-        callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda arguments: None)
+        rt.sim.set_task_delay(1000)
+        callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runs.append)
         address = ctypes.cast(callback, ctypes.c_void_p).value
-        for _ in range(2000):
+        for _ in range(100):
             rt.launch_host(rt.Stream(), address)
+        rt.set_device(1)
+        stream = rt.stream_create()
+        rt.stream_begin_capture(stream)
+        rt.launch_host(stream, address)
+        graph = rt.graph_instantiate(rt.stream_end_capture(stream))
+        rt.graph_launch(graph, stream)
+        rt.launch_host(stream, rt.testing.FAIL)
         """,
         timeout=30,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stdout) == (0, "101\n")
+    assert done.stderr.splitlines()[-1] == "RuntimeError: the host task failed"
+    assert "host tasks of the device sim:1" in done.stderr
 
 
 def test_destroying_an_event_lets_callbacks_run(run_python: Run) -> None:
