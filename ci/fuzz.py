@@ -32,10 +32,11 @@ def steps(arguments: Sequence[str]) -> list[Step]:
 
 
 def fuzz_linked(share: float) -> None:
-    """Runs `share` of 10,000 contracts and as many damaged libraries each."""
+    """Runs `share` of 10,000 contracts and as many damaged libraries each, and counts them."""
     os.environ["LINKED_RESOLVER_FUZZ_SHARE"] = str(share)
     settings = ["-c", "pyproject.toml", "--rootdir", str(ROOT), "-n", str(toolchain.jobs())]
-    run(sys.executable, "-m", "pytest", "-q", *settings, "--durations=0", LINKED, cwd=ROOT)
+    told = ["--durations=0", "--hypothesis-show-statistics"]
+    run(sys.executable, "-m", "pytest", "-q", *settings, *told, LINKED, cwd=ROOT)
 
 
 def fuzz_linnet(*arguments: str) -> None:
