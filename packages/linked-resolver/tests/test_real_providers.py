@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 from linked_workspace import Workspace
 
 from linked_resolver import Environment, Resolution, find_tools, inspect
+from linked_resolver.cli import main
 from linked_resolver.environment import find_distribution
 from linked_resolver.symbols import read_library
 
@@ -84,6 +87,18 @@ def test_a_contract_can_be_written_from_what_inspect_prints() -> None:
     (operator,) = library.operators
     assert operator.schema == "_C::gelu_and_mul(Tensor(a!) out, Tensor input) -> ()"
     assert operator.keys == ("CPU",)
+
+
+@needs_vllm
+def test_the_guide_shows_what_inspect_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    guide = Path(__file__).parents[3] / "docs" / "linked-operators.md"
+    text = guide.read_text(encoding="utf-8")
+    (shown,) = re.findall(
+        r"^    \$ linked-resolver (inspect .*)\n((?:    .*\n|\n)*?)    \.\.\.\n", text, re.MULTILINE
+    )
+    assert main(shown[0].split()) == 0
+    printed = re.sub(r"/.*(?=/site-packages/)", "...", capsys.readouterr().out)
+    assert printed.startswith(textwrap.dedent(shown[1]))
 
 
 @needs_vllm

@@ -23,6 +23,22 @@ pytestmark = pytest.mark.skipif(
 DTYPES = [torch.float32, torch.bfloat16]
 TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
 NORMS = ["vllm", "vllm_dispatcher"]
+ROWS_OF_5 = "it takes an `input` with rows of a multiple of 16 elements, got rows of 5"
+HALVES_OF_24 = (
+    "it takes an `input` with rows of two halves of a multiple of 16 elements, got rows of 48, "
+    "halves of 24"
+)
+ROTATIONS_OF_48 = (
+    "it takes a `cos_sin_cache` with rows of a multiple of 32 elements, got rows of 48"
+)
+TABLE_OF_FLOATS = "it takes a `cos_sin_cache` of the dtype of `input`"
+
+
+def needs(operator: str) -> pytest.MarkDecorator:
+    """Skips a test where a selection has left `operator` out."""
+    return pytest.mark.skipif(
+        operator not in infini.ops.operators(), reason=f"this build has no {operator}"
+    )
 
 
 def test_the_build_names_its_providers() -> None:
@@ -97,7 +113,7 @@ def test_explain_names_the_linked_implementations_and_why_they_do_not_run() -> N
         (16, "vllm"),
         (17, "vllm_dispatcher"),
     ]
-    assert reports[1].reason == "it takes rows whose length is a multiple of 16, got 5"
+    assert reports[1].reason == ROWS_OF_5
     with infini.ops.use({"rms_norm": "vllm"}):
         reports = infini.ops.explain("rms_norm", torch.randn(2, 32))
         assert reports[1].selected
@@ -105,6 +121,50 @@ def test_explain_names_the_linked_implementations_and_why_they_do_not_run() -> N
             infini.ops.rms_norm(torch.randn(2, 32).double())
         with infini.ops.use(fallback=True):
             infini.ops.rms_norm(torch.randn(2, 5))
+
+
+@pytest.mark.parametrize(
+    ("operator", "arguments", "reason"),
+    [
+        pytest.param(name, arguments, reason, marks=needs(name), id=f"{name}-{case}")
+        for case, name, arguments, reason in [
+            ("rows", "rms_norm", [(2, 5)], ROWS_OF_5),
+            ("rows", "fused_add_rms_norm", [(2, 5), (2, 5)], ROWS_OF_5),
+            ("halves", "silu_and_mul", [(4, 48)], HALVES_OF_24),
+            ("halves", "gelu_and_mul", [(4, 48)], HALVES_OF_24),
+            ("table", "rotary_embedding", [(2, 1, 64), 2, (5, 48)], ROTATIONS_OF_48),
+            (
+                "dtype",
+                "rotary_embedding",
+                [(2, 1, 64), 2, torch.zeros(5, 64).half()],
+                TABLE_OF_FLOATS,
+            ),
+        ]
+    ],
+)
+def test_what_a_kernel_does_not_take_is_named_with_its_argument(
+    operator: Any, arguments: Any, reason: Any
+) -> None:
+    """A tuple stands for a tensor of that shape, a number for so many positions."""
+    made = {tuple: lambda shape: torch.randn(shape), int: lambda count: torch.arange(count)}
+    tensors = [made.get(type(item), lambda tensor: tensor)(item) for item in arguments]
+    before = [tensor.clone() for tensor in tensors]
+    reports = infini.ops.explain(operator, *tensors)
+    assert {report.reason for report in reports if report.slot >= 16} == {reason}
+    with pytest.raises(NotImplementedError, match=re.escape(f"does not run this call: {reason}; ")):
+        getattr(infini.ops, operator)(*tensors, implementation="vllm")
+    for tensor, old in zip(tensors, before, strict=True):
+        assert torch.equal(tensor, old)
+
+
+@needs("gelu_and_mul")
+def test_the_guide_shows_how_a_call_is_refused() -> None:
+    guide = Path(__file__).parents[4] / "docs" / "linked-operators.md"
+    with pytest.raises(NotImplementedError) as caught:
+        infini.ops.gelu_and_mul(torch.randn(4, 48), implementation="vllm")
+    assert f"NotImplementedError: {caught.value}\n\n" in re.sub(
+        r"\n {4}(?=\S)", " ", guide.read_text(encoding="utf-8")
+    )
 
 
 def test_a_linked_operator_runs_on_sim_in_stream_order() -> None:
@@ -270,13 +330,6 @@ def test_a_refused_call_leaves_a_strided_output_as_it_was() -> None:
             implementation="vllm",
         )
     assert (out == 7).all()
-
-
-def needs(operator: str) -> pytest.MarkDecorator:
-    """Skips a test where a selection has left `operator` out."""
-    return pytest.mark.skipif(
-        operator not in infini.ops.operators(), reason=f"this build has no {operator}"
-    )
 
 
 @pytest.mark.parametrize(

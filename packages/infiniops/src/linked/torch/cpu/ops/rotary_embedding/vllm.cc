@@ -34,8 +34,9 @@ Support Operator<RotaryEmbedding, Device::Type::kCpu, 16>::Supports(
     return Support::No("it takes a `cos_sin_cache` of the dtype of `input`");
   }
   if (cos_sin_cache.size(1) % 32 != 0) {
-    return Support::No("it takes rotations of a multiple of 32 elements, got " +
-                       std::to_string(cos_sin_cache.size(1)));
+    return Support::No(
+        "it takes a `cos_sin_cache` with rows of a multiple of 32 elements, got rows of " +
+        std::to_string(cos_sin_cache.size(1)));
   }
   return linked::SupportsFloats(input, out);
 }

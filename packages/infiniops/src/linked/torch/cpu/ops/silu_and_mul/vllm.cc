@@ -24,7 +24,7 @@ void Operator<SiluAndMul, Device::Type::kCpu, 16>::Call(const Context& context,
 Support Operator<SiluAndMul, Device::Type::kCpu, 16>::Supports(const Context&,
                                                                const TensorView& input,
                                                                const TensorView& out) {
-  return linked::SupportsVllmRows(out, input);
+  return linked::SupportsVllmHalves(input, out);
 }
 
 }  // namespace infini::ops
