@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,37 @@ def compile_library(path: Path, source: str, *flags: str, language: str = "c++")
     command = ["g++", "-shared", "-fPIC", "-O0", f"-x{language}", "-", "-xnone", *flags]
     subprocess.run([*command, "-o", str(path)], input=source, text=True, check=True)
     return path
+
+
+class EndOfPatience:
+    """Stands for `threading.Timer`: the time is over once a hung program has made a file.
+
+    So a test of a hang neither waits for a limit nor meets it early on a busy machine.
+    """
+
+    def __init__(self, mark: Path) -> None:
+        self._mark = mark
+
+    def __call__(self, seconds: float, function: Callable[[], None]) -> EndOfPatience:
+        self._function = function
+        self._cancelled = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        return self
+
+    def _watch(self) -> None:
+        while not self._cancelled.wait(0.01):
+            if self._mark.exists():
+                self._function()
+                break
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+    def join(self) -> None:
+        self._thread.join()
 
 
 class Workspace:

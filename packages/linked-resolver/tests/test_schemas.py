@@ -1,9 +1,10 @@
 """Dispatcher contracts against libraries that are loaded in a child interpreter."""
 
 import re
+import threading
 
 import pytest
-from linked_workspace import LIBRARY, Workspace, compile_library
+from linked_workspace import LIBRARY, EndOfPatience, Workspace, compile_library
 from torch_providers import (
     compile_provider,
     contract,
@@ -53,9 +54,12 @@ error[load-crashed]: `_C.so` ended the process
     )
 
 
-def test_a_library_that_hangs(workspace: Workspace) -> None:
+def test_a_library_that_hangs(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = workspace.root / "mark"
+    monkeypatch.setattr(threading, "Timer", EndOfPatience(mark))
+    body = f'creat("{mark}", 0600); for (;;) pause();'
     assert (
-        outcome(workspace, "for (;;) pause();", "#include <unistd.h>\n", 8)
+        outcome(workspace, body, "#include <fcntl.h>\n#include <unistd.h>\n", 8)
         == """\
 error[load-hung]: `_C.so` did not answer in time
   --> <contracts>/torch/cpu/ops/silu_and_mul/acme.yaml:2, key `operator_schema`

@@ -206,17 +206,19 @@ def string_abi(names: Iterable[str]) -> int | None:
 def _drift(
     name: str, present: str, library: LibrarySymbols, torch_library: LibrarySymbols | None
 ) -> Problem:
-    provider = string_abi([present])
-    torch = None if torch_library is None else string_abi(torch_library.exported)
-    stated = "cannot be told" if torch is None else str(torch)
+    def stated(names: Iterable[str]) -> str:
+        abi = string_abi(names)
+        return "cannot be told" if abi is None else str(abi)
+
+    torch = frozenset() if torch_library is None else torch_library.exported
     return Problem(
         "symbol-abi",
         f"`{library.path.name}` was compiled with the other ABI of std::string",
         expected=f"`{name}`",
         got=f"`{present}`",
         notes=(
-            f"_GLIBCXX_USE_CXX11_ABI of the library: {provider}; of torch: {stated}; of the "
-            f"contract: {string_abi([name])}",
+            f"_GLIBCXX_USE_CXX11_ABI of the library: {stated([present])}; of torch: "
+            f"{stated(torch)}; of the contract: {stated([name])}",
             f"the library is {library.path}",
         ),
         help="install a build of the library with torch's ABI",
