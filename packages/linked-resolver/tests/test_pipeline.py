@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -47,6 +48,31 @@ error[layout]: the folder of the contracts does not exist
   got: no folder
   help: pass the folder `src/linked`"""
     )
+
+
+def test_a_header_without_contract_that_cannot_be_read(workspace: Workspace) -> None:
+    workspace.complete()
+    header = workspace.contracts / "torch/cpu/ops/silu_and_mul/other.h"
+    header.symlink_to("/proc/self/mem")  # a file whose first byte nobody can read
+    assert (
+        workspace.text(workspace.prove().problems)
+        == """\
+error[layout]: a header cannot be read
+  --> <contracts>/torch/cpu/ops/silu_and_mul/other.h
+  expected: `<transport>/<device>/<library>.yaml` or \
+`<transport>/<device>/ops/<operator>/<implementation>.{yaml,h,cc,cu}`, with a transport of torch, \
+tvm_ffi
+  got: `torch/cpu/ops/silu_and_mul/other.h`
+  help: move or rename it"""
+    )
+
+
+def test_of_a_large_header_without_contract_the_beginning_counts(workspace: Workspace) -> None:
+    workspace.complete()
+    header = workspace.contracts / "torch/cpu/ops/silu_and_mul/other.h"
+    header.write_bytes(b"\xff\n")
+    os.truncate(header, 1 << 40)  # more than the memory of any machine
+    assert workspace.text(workspace.prove().problems) == ""
 
 
 def test_an_empty_folder_is_no_problem(workspace: Workspace) -> None:

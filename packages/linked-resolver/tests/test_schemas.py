@@ -262,57 +262,58 @@ def test_schemas_that_are_the_same(workspace: Workspace) -> None:
     assert prove_all(workspace, registration("acme", dict(SIGNATURES)), contracts) == []
 
 
+DIFFERENCES = """
+rms(Tensor(a!) out, Tensor x, float eps=1.0000001e-06) -> ()
+    argument 3 `eps`, default: declared `1.0000001e-06`, registered `1e-06`
+rms(Tensor(a!) out, Tensor x, float eps) -> ()
+    argument 3 `eps`, default: declared none, registered `1e-06`
+rms(Tensor(a!) out, Tensor x, int eps=0) -> ()
+    argument 3 `eps`, type: declared `int`, registered `float`
+    argument 3 `eps`, default: declared `0`, registered `1e-06`
+rms(Tensor out, Tensor x, float eps=1e-06) -> ()
+    argument 1 `out`, mutability: declared none, registered `a!`
+rms(Tensor(a) out, Tensor x, float eps=1e-06) -> ()
+    argument 1 `out`, mutability: declared `a`, registered `a!`
+rms(Tensor(a!) result, Tensor x, float eps=1e-06) -> ()
+    argument 1 `result`, name: declared `result`, registered `out`
+rms(Tensor(a!) out, Tensor x) -> ()
+    number of arguments: declared 2, registered 3
+rms(Tensor(a!) out, Tensor x, *, float eps=1e-06) -> ()
+    argument 3 `eps`, keyword only: declared yes, registered no
+rms(Tensor(a!) out, Tensor x, float eps=1e-06) -> Tensor
+    number of returns: declared 1, registered 0
+sizes(Tensor x, int[2] size, int[] more, *, str? mode=None) -> (Tensor, Tensor y)
+    argument 2 `size`, type: declared `int[]`, registered `SymInt[]`
+sizes(Tensor x, SymInt[3] size, int[] more, *, str? mode=None) -> (Tensor, Tensor y)
+    argument 2 `size`, length of the list: declared `3`, registered `2`
+sizes(Tensor x, SymInt[2] size, int[] more, *, str? mode=None) -> (Tensor, Tensor z)
+    return 2 `z`, name: declared `z`, registered `y`
+view(Tensor(a) x) -> Tensor
+    return 1, mutability: declared none, registered `a`
+plain(Tensor? x) -> Tensor
+    argument 1 `x`, type: declared `Tensor?`, registered `Tensor`
+"""
+"""Declared schemas, each with what is said of it and of the one in `SIGNATURES`."""
+
+
 @needs_torch
 def test_schemas_that_differ_in_one_part(workspace: Workspace) -> None:
-    declared = {
-        "rms(Tensor(a!) out, Tensor x, float eps=1.0000001e-06) -> ()": "default",
-        "rms(Tensor(a!) out, Tensor x, float eps) -> ()": "no default",
-        "rms(Tensor(a!) out, Tensor x, int eps=0) -> ()": "type",
-        "rms(Tensor out, Tensor x, float eps=1e-06) -> ()": "mutability",
-        "rms(Tensor(a) out, Tensor x, float eps=1e-06) -> ()": "alias",
-        "rms(Tensor(a!) result, Tensor x, float eps=1e-06) -> ()": "name",
-        "rms(Tensor(a!) out, Tensor x) -> ()": "number",
-        "rms(Tensor(a!) out, Tensor x, *, float eps=1e-06) -> ()": "keyword",
-        "rms(Tensor(a!) out, Tensor x, float eps=1e-06) -> Tensor": "returns",
-        "sizes(Tensor x, int[2] size, int[] more, *, str? mode=None) -> (Tensor, Tensor y)": "Sym",
-        "sizes(Tensor x, SymInt[3] size, int[] more, *, str? mode=None) -> (Tensor, Tensor y)": "l",
-        "sizes(Tensor x, SymInt[2] size, int[] more, *, str? mode=None) -> (Tensor, Tensor z)": "n",
-        "view(Tensor(a) x) -> Tensor": "view",
-        "plain(Tensor? x) -> Tensor": "optional",
-    }
-    contracts = [contract(f"acme::{schema}") for schema in declared]
+    parts = re.findall(r"^(\w+)(\(.*)\n((?: {4}.*\n)+)", DIFFERENCES, re.MULTILINE)
+    assert len(parts) == 14
+    contracts = [contract(f"acme::{name}{declared}") for name, declared, _ in parts]
     found = prove_all(workspace, registration("acme", dict(SIGNATURES)), contracts)
-    notes = [re.findall(r"  note: (.*)", text) for text in found]
-    assert (
-        "\n".join(note for group in notes for note in group)
-        == """\
-argument 3 `eps`, default: declared `1.0000001e-06`, registered `1e-06`
-argument 3 `eps`, default: declared none, registered `1e-06`
-argument 3 `eps`, type: declared `int`, registered `float`
-argument 3 `eps`, default: declared `0`, registered `1e-06`
-argument 1 `out`, mutability: declared none, registered `a!`
-argument 1 `out`, mutability: declared `a`, registered `a!`
-argument 1 `result`, name: declared `result`, registered `out`
-number of arguments: declared 2, registered 3
-argument 3 `eps`, keyword only: declared yes, registered no
-number of returns: declared 1, registered 0
-argument 2 `size`, type: declared `int[]`, registered `SymInt[]`
-argument 2 `size`, length of the list: declared `3`, registered `2`
-return 2 `z`, name: declared `z`, registered `y`
-return 1, mutability: declared none, registered `a`
-argument 1 `x`, type: declared `Tensor?`, registered `Tensor`"""
-    )
-    assert [len(group) for group in notes] == [1, 1, 2] + [1] * 11
-    assert (
-        found[0]
-        == """\
-error[schema-differs]: `_C.so` registers `acme::rms` with another schema
-  --> <contracts>/torch/cpu/ops/op_00/acme.yaml:2, key `operator_schema`
-  expected: `acme::rms(Tensor(a!) out, Tensor x, float eps=1.0000001e-06) -> ()`
-  got: `acme::rms(Tensor(a!) out, Tensor x, float eps=1e-06) -> ()`
-  note: argument 3 `eps`, default: declared `1.0000001e-06`, registered `1e-06`
-  help: change the contract and the source together, or install another release"""
-    )
+    for number, ((name, declared, said), text) in enumerate(zip(parts, found, strict=True)):
+        (registered,) = [schema for schema in SIGNATURES if schema.startswith(f"{name}(")]
+        notes = "".join(f"  note: {note.strip()}\n" for note in said.splitlines())
+        assert (
+            text
+            == f"""\
+error[schema-differs]: `_C.so` registers `acme::{name}` with another schema
+  --> <contracts>/torch/cpu/ops/op_{number:02}/acme.yaml:2, key `operator_schema`
+  expected: `acme::{name}{declared}`
+  got: `acme::{registered}`
+{notes}  help: change the contract and the source together, or install another release"""
+        )
 
 
 @needs_torch

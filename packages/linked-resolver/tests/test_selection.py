@@ -176,4 +176,12 @@ error[selection]: the entry of `silu_and_mul` is malformed
 def test_values_that_python_cannot_hold(workspace: Workspace, text: str) -> None:
     file = workspace.root / "ops.json"
     file.write_text(text)
-    assert "got: a value that is too large or too deep" in refusal(workspace, file)
+    assert (
+        refusal(workspace, file)
+        == """\
+error[selection]: the file is not JSON
+  --> <root>/ops.json
+  expected: operator: {"implementations": "all" or [slots]}, or the paths of headers
+  got: a value that is too large or too deep
+  help: write valid JSON, without comments and trailing commas"""
+    )

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from .diagnostics import ContractError, Problem, at
 from .document import Document, Rule, Text, read_document
 from .files import is_file, is_folder
-from .headers import Slot, find_specializations, read_slot
+from .headers import Slot, declares_slot, read_slot
 from .values import (
     SCHEMA,
     check_distribution,
@@ -430,7 +430,7 @@ def _strays(root: Path, used: set[Path]) -> list[Problem]:
             what = "a source has no contract"
         elif in_operator and path.suffix == ".h":
             try:
-                if find_specializations(path.read_text(encoding="utf-8", errors="replace")):
+                if declares_slot(path):
                     what = "a header declares a slot and has no contract"
             except OSError:
                 what = "a header cannot be read"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .diagnostics import ContractError, Problem
 from .document import read_text
+from .files import open_file
 
 LEAST_SLOT = 16
 GREATEST_SLOT = 31
@@ -56,6 +57,15 @@ def find_specializations(text: str) -> list[tuple[int, tuple[str, ...]]]:
         )
         for match in _SPECIALIZATION.finditer(code)
     ]
+
+
+def declares_slot(header: Path) -> bool:
+    """Whether a header, whatever else it is, defines a specialization of `Operator` in its first
+    MiB. Raises OSError.
+    """
+    with open_file(header) as stream:
+        text = stream.read(_GREATEST_SIZE).decode("utf-8", "replace")
+    return bool(find_specializations(text))
 
 
 def _blank(match: re.Match[str]) -> str:
