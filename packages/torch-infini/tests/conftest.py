@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
@@ -17,6 +18,9 @@ import torch
 import torch_infini  # noqa: F401  # where autoload is off, or the package is not installed
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
+
+if TYPE_CHECKING:
+    from gate import Gate
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -67,6 +71,19 @@ def two_devices() -> None:
     """Skips a test on a machine with one device."""
     if torch.infini.device_count() < 2:
         pytest.skip("needs two infini devices; runs on sim")
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    """Holds streams until it is opened; for tests marked `sim`."""
+    pytest.importorskip("infini.rt", reason="the Python package of InfiniRT is not installed")
+    from gate import Gate
+
+    made = Gate()
+    yield made
+    made.open()
+    for device in range(torch.infini.device_count()):
+        torch.infini.synchronize(device)
 
 
 @pytest.fixture(autouse=True)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
+
+if TYPE_CHECKING:
+    from gate import Gate
 
 pytestmark = pytest.mark.filterwarnings(
     # torch's opinion on `pin_memory("infini")`, which works all the same.
@@ -306,17 +310,37 @@ def test_copies_of_one_stream_are_read_on_another_that_waits_for_it() -> None:
 
 
 @pytest.mark.sim
-def test_pinned_copies_return_before_they_are_done() -> None:
+def test_pinned_copies_return_before_they_are_done(gate: Gate) -> None:
     stream = torch.infini.Stream()
     source = torch.ones(1 << 20).pin_memory("infini")
+    back = torch.zeros(1 << 20).pin_memory("infini")
+    gate.hold(stream)
     with torch.infini.stream(stream):
         x = source.to("infini", non_blocking=True)
-        for _ in range(20):
-            x = x + 1
-        assert not stream.query()
+        back.copy_(x + 1, non_blocking=True)
+    assert not stream.query()
+    assert back[-1] == 0
+    gate.open()
     stream.synchronize()
     assert stream.query()
-    assert x[-1].item() == 21
+    assert back[-1] == 2
+
+
+@pytest.mark.sim
+def test_a_thousand_pending_copies_keep_what_they_read(gate: Gate) -> None:
+    # All are pending when the last source is gone, and its memory asked for again.
+    gate.hold(torch.infini.current_stream())
+    copies = []
+    for step in range(1000):
+        source = torch.full((64,), step, dtype=torch.int32).pin_memory("infini")
+        copies.append(source.to("infini", non_blocking=True))
+        del source
+        torch.full((64,), -1, dtype=torch.int32).pin_memory("infini")
+    assert not torch.infini.current_stream().query()
+    gate.open()
+    assert [copy.unique().tolist() for copy in map(torch.Tensor.cpu, copies)] == [
+        [step] for step in range(1000)
+    ]
 
 
 def test_elements_that_lie_among_one_anothers_copy() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
+
+if TYPE_CHECKING:
+    from gate import Gate
 
 
 def test_default_stream_is_current_at_first() -> None:
@@ -121,38 +125,62 @@ def test_wait_event_orders_two_streams() -> None:
 
 
 @pytest.mark.sim
-def test_streams_that_do_not_wait_are_not_ordered() -> None:
+def test_streams_that_do_not_wait_are_not_ordered(gate: Gate) -> None:
     # The counterpart of the tests above, which would pass here too if nothing were asynchronous.
     producer, consumer = torch.infini.Stream(), torch.infini.Stream()
     x = torch.zeros(64, dtype=torch.int32, device="infini")
     torch.infini.synchronize()
+    gate.hold(producer)
     with torch.infini.stream(producer):
-        for _ in range(50):
-            x += 1
+        x += 1
     with torch.infini.stream(consumer):
-        assert x.cpu()[0] < 50
+        assert x.cpu()[0] == 0
+    gate.open()
     producer.synchronize()
-    assert x.cpu()[0] == 50
+    assert x.cpu()[0] == 1
+
+
+# In a process of its own, which is ended: a wait that kept the GIL would have no end.
+WAIT = """
+import threading, torch, torch_infini
+from gate import Gate
+
+gate, event = Gate(), torch.infini.Event()
+x = torch.zeros(8, dtype=torch.int32, device="infini")
+torch.infini.synchronize()
+gate.hold(torch.infini.current_stream())
+x += 1
+event.record()
+waits = [
+    torch.infini.current_stream().synchronize,
+    event.synchronize,
+    torch.infini.synchronize,
+    x.cpu,
+    x[0].item,
+]
+entered = threading.Semaphore(0)
+
+def wait(work):
+    entered.release()
+    work()
+
+# No thread has to give way now; it does where it releases the GIL by itself, inside its wait.
+sys.setswitchinterval(1000)
+threads = [threading.Thread(target=wait, args=(work,)) for work in waits]
+for thread in threads:
+    thread.start()
+for _ in threads:
+    entered.acquire()
+assert all(thread.is_alive() for thread in threads)
+gate.open()
+for thread in threads:
+    thread.join()
+assert x[0].item() == 1
+"""
 
 
 @pytest.mark.sim
-def test_waiting_lets_other_threads_run() -> None:
-    stream = torch.infini.Stream()
-    with torch.infini.stream(stream):
-        x = torch.zeros(8, dtype=torch.int32, device="infini")
-        for _ in range(500):
-            x += 1
-    counted = 0
-    done = threading.Event()
-
-    def wait() -> None:
-        stream.synchronize()
-        done.set()
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    while not done.is_set():
-        counted += 1
-    thread.join()
-    assert counted > 100
-    assert x.cpu()[0] == 500
+def test_waiting_lets_other_threads_run(run_child) -> None:
+    pytest.importorskip("infini.rt", reason="the Python package of InfiniRT is not installed")
+    support = str(Path(__file__).parents[1] / "support")
+    run_child(f"import sys; sys.path.insert(0, {support!r})\n{WAIT}", timeout=50)
