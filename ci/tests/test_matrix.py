@@ -85,14 +85,15 @@ def test_tests_run_with_both_prefixes_on_the_loader_path_operators_first(tmp_pat
     python = tmp_path / "python"
     record = tmp_path / "record"
     python.write_text(
-        f'#!/bin/sh\necho "$LD_LIBRARY_PATH|$INFINI_RT_SIM_DEVICES|$*" > {record}\n',
+        f'#!/bin/sh\necho "$LD_LIBRARY_PATH|$INFINI_RT_SIM_DEVICES|$PWD|$*" > {record}\n',
         encoding="utf-8",
     )
     python.chmod(0o755)
     matrix.run_tests(
         python, ["tests/x"], (Path("/rt"), Path("/ops")), {"INFINI_RT_SIM_DEVICES": "2"}
     )
-    path, devices, arguments = record.read_text(encoding="utf-8").strip().split("|")
+    path, devices, folder, arguments = record.read_text(encoding="utf-8").strip().split("|")
     assert path.split(":")[:2] == ["/ops/lib", "/rt/lib"]
     assert devices == "2"
-    assert arguments.endswith("packages/torch-infini/tests/x")
+    assert folder.endswith("/packages/torch-infini")
+    assert arguments == "-m pytest -q tests/x"

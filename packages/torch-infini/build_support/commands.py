@@ -37,6 +37,9 @@ def build_command() -> type[build_ext]:
     try:
         # An installed torch-infini must not be loaded, let alone be needed, to build a new one.
         os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+        # torch compiles through ccache where there is one. With a base folder it hands on relative
+        # paths, which `_compile_arguments` cannot rename, and the extension would hold them.
+        os.environ["CCACHE_BASEDIR"] = ""
         import torch
         from torch.utils import cpp_extension
     except ImportError as error:
@@ -80,7 +83,7 @@ def build_command() -> type[build_ext]:
             super().copy_extensions_to_source()
             name = standalone.load("_record").FILE_NAME
             built = Path(self.build_lib) / "torch_infini" / name
-            self.copy_file(str(built), str(standalone.ROOT / "torch_infini" / name))
+            self.copy_file(str(built), str(standalone.PACKAGE / name))
 
         def get_outputs(self) -> list[str]:
             name = standalone.load("_record").FILE_NAME

@@ -8,14 +8,16 @@ from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
+#: The Python sources.
+PACKAGE = ROOT / "src/torch_infini"
 
 
 def load(name: str) -> ModuleType:
-    """Returns `torch_infini/<name>.py` as a module, without importing `torch_infini`."""
+    """Returns `<name>.py` of the Python sources as a module, without importing `torch_infini`."""
     full_name = f"build_support.{name}"
     if full_name in sys.modules:
         return sys.modules[full_name]
-    spec = importlib.util.spec_from_file_location(full_name, ROOT / "torch_infini" / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(full_name, PACKAGE / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

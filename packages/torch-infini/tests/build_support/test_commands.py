@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import os
 import re
 import sys
@@ -56,6 +57,11 @@ def test_only_in_place_builds_write_beside_the_sources(monkeypatch: pytest.Monke
     assert seen == [False, True, False]
 
 
+def test_the_folder_to_build_in_does_not_hide_the_installed_package() -> None:
+    found = importlib.machinery.PathFinder.find_spec("torch_infini", [str(ROOT)])
+    assert found is None or found.loader is None  # what is left of a folder hides nothing
+
+
 def test_record_is_among_the_outputs() -> None:
     command = commands.build_command()(distribution())
     command.build_lib = "build/lib"
@@ -86,6 +92,14 @@ def test_warnings_are_errors_on_request(monkeypatch: pytest.MonkeyPatch) -> None
 def test_paths_of_the_machine_are_renamed() -> None:
     arguments = commands._compile_arguments({Path("/somewhere/secret"): "include"})
     assert "-ffile-prefix-map=/somewhere/secret=include" in arguments
+
+
+def test_ccache_makes_no_path_relative_which_is_then_not_renamed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CCACHE_BASEDIR", "/")
+    commands.build_command()
+    assert os.environ["CCACHE_BASEDIR"] == ""
 
 
 def test_version_is_that_of_the_project() -> None:

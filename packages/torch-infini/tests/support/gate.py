@@ -1,4 +1,4 @@
-"""Holds a stream of the simulated device, so that what is pending in a test does not hang on time."""
+"""Holds a stream of the simulated device: what is pending in a test is then no matter of time."""
 
 from __future__ import annotations
 
