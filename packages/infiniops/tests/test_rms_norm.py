@@ -4,6 +4,10 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
+from norms import (  # type: ignore[import-not-found]  # noqa: E402  # tests/support
+    rounding_orders,
+)
+
 import infini.ops  # noqa: E402  # after the setting or skip above
 
 
@@ -42,17 +46,15 @@ def test_a_small_eps_is_not_lost_in_half_precision() -> None:
     torch.testing.assert_close(actual, oracle(x, eps=1e-12).to(torch.float16), rtol=1e-3, atol=0)
 
 
-def test_rounds_once_after_the_weight(seed: int) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    # Not close to a root mean square of a power of two, where the first order rounds but once.
-    x = (1.4 * torch.randn(1, 4096, generator=generator)).to(torch.bfloat16)
-    weight = (1 + 0.1 * torch.randn(4096, generator=generator)).to(torch.bfloat16)
-    actual = infini.ops.rms_norm(x, weight)
-    last = oracle(x, weight).to(torch.bfloat16)
-    first = (oracle(x).to(torch.bfloat16) * weight).to(torch.bfloat16)
-    # The two legal orders differ in about a fifth of the elements; ours is the first.
-    assert (actual != last).float().mean() < 0.01
-    assert (actual != first).float().mean() > 0.1
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_rounds_once_after_the_weight(dtype: Any) -> None:
+    row, weight, once, twice = rounding_orders(dtype)
+    assert (once != twice).float().mean() > 0.2  # the two legal orders can be told apart
+    assert torch.equal(infini.ops.rms_norm(row, weight), once)
+    nothing = torch.zeros_like(row)
+    assert torch.equal(infini.ops.add_rms_norm(row, nothing, weight)[0], once)
+    infini.ops.fused_add_rms_norm(row, nothing, weight)
+    assert torch.equal(row, once)
 
 
 @pytest.mark.smoke

@@ -80,6 +80,14 @@ def test_rms_norm_agrees_with_slot_0_and_torch(name: Any, dtype: Any, layout: An
         )
 
 
+@pytest.mark.parametrize("name", NORMS)
+def test_norms_round_once_after_the_weight_as_slot_0_does(name: Any) -> None:
+    from norms import rounding_orders  # type: ignore[import-not-found]  # tests/support
+
+    row, weight, once, _ = rounding_orders(torch.bfloat16)
+    assert torch.equal(infini.ops.rms_norm(row, weight, implementation=name), once)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("layout", ["contiguous", "strided", "in place", "partial", "offset"])
@@ -353,6 +361,16 @@ def test_gated_operators_agree_with_slot_0_and_torch(
     found = function(x, out=out, implementation="vllm").double()
     for peer in (expected, function(x, implementation=0).double()):
         torch.testing.assert_close(found, peer, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@needs("fused_add_rms_norm")
+def test_the_fused_norm_rounds_once_after_the_weight_as_slot_0_does() -> None:
+    from norms import rounding_orders
+
+    row, weight, once, _ = rounding_orders(torch.bfloat16)
+    residual = torch.zeros_like(row)
+    infini.ops.fused_add_rms_norm(row, residual, weight, implementation="vllm")
+    assert torch.equal(row, once)
 
 
 @needs("fused_add_rms_norm")

