@@ -33,7 +33,7 @@ SANITIZERS = {
         f"infiniops-{name}",
         INFINI_OPS_SANITIZE=name,
         # The operators that the C++ tests call; others would only be compiled.
-        INFINI_OPS_OPS="add,linear,rms_norm",
+        INFINI_OPS_OPS="add,cat,linear,rms_norm",
         CMAKE_BUILD_TYPE="RelWithDebInfo",
     )
     for name, runtime in infinirt.SANITIZERS.items()

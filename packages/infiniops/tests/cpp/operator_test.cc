@@ -1,6 +1,7 @@
 // The C++ entries: `Call`, `Infer`, `Explain`, `Make` and the made object.
 #include <infini/ops.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -98,6 +99,63 @@ void MadeOperatorsKeepCopiesOfTemporaries() {
   CHECK_EQUAL(out[7], -expected[7]);
 }
 
+void OptionalInputsComeAndGo() {
+  auto x = Counting(8);
+  auto w = Counting(4);
+  std::vector<float> with(8);
+  std::vector<float> without(8);
+  RmsNorm::Call(kCpu, View(x, {2, 4}), View(w, {4}), 0.5, View(with, {2, 4}));
+  RmsNorm::Call(kCpu, View(x, {2, 4}), std::nullopt, 0.5, View(without, {2, 4}));
+  CHECK_EQUAL((with == without), false);
+  for (const bool given : {true, false, true, false}) {
+    std::vector<float> out(8);
+    std::optional<RmsNorm> made;
+    {
+      // Gone before the first run, as whatever else Make gets.
+      auto weight = std::make_unique<std::optional<TensorView>>();
+      if (given) weight->emplace(View(w, {4}));
+      made = RmsNorm::Make(kCpu, View(x, {2, 4}), *weight, 0.5, View(out, {2, 4}));
+    }
+    for (int run = 0; run < 2; ++run) {
+      std::fill(out.begin(), out.end(), -1.0f);
+      (*made)(kCpu);
+      CHECK_EQUAL((out == (given ? with : without)), true);
+    }
+  }
+}
+
+void ListsHaveAnyLength() {
+  std::vector<float> out(90, -1.0f);
+  CHECK_THROWS(Cat::Make(kCpu, {}, 0, View(out, {90})), ErrorCode::kInvalidArgument,
+               "cat: `tensors` is an empty list; give at least one tensor");
+  CHECK_EQUAL(out[0], -1.0f);
+  auto values = Counting(90);
+  for (const std::int64_t count : {1, 2, 9, 45}) {
+    const std::int64_t rows = 90 / count / 2;
+    std::optional<Cat> made;
+    {
+      // The list, its views and their shapes are gone before the first run.
+      auto views = std::make_unique<std::vector<TensorView>>();
+      for (std::int64_t i = 0; i < count; ++i) {
+        // From the last part to the first.
+        const std::vector<std::int64_t> shape = {rows, 2};
+        views->emplace_back(values.data() + (count - 1 - i) * rows * 2, shape, DataType::kFloat32,
+                            Device());
+      }
+      made = Cat::Make(kCpu, *views, 0, View(out, {rows * count, 2}));
+    }
+    for (int run = 0; run < 2; ++run) {
+      std::fill(out.begin(), out.end(), -1.0f);
+      (*made)(kCpu);
+      for (std::int64_t i = 0; i < rows * count * 2; ++i) {
+        const std::int64_t part = count - 1 - i / (rows * 2);
+        CHECK_EQUAL(out[static_cast<std::size_t>(i)],
+                    static_cast<float>(part * rows * 2 + i % (rows * 2) + 1));
+      }
+    }
+  }
+}
+
 void MadeOperatorsRefuseOtherShapes() {
   auto x = Counting(8);
   auto w = Counting(4);
@@ -168,6 +226,8 @@ int main() {
   InferGivesShapesAndDtypes();
   ErrorsNameWhatIsWrong();
   MadeOperatorsKeepCopiesOfTemporaries();
+  OptionalInputsComeAndGo();
+  ListsHaveAnyLength();
   MadeOperatorsRefuseOtherShapes();
   EveryRankWorks();
   SelectionsAreScoped();

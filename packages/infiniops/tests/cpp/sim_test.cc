@@ -98,6 +98,50 @@ void MatricesReachTheDevice() {
   });
 }
 
+void TheCurrentDeviceStays() {
+  const std::vector<float> values(4, 1.0f);
+  for (const Device current : {Device(), Device(Device::Type::kSim, 0), kSim}) {
+    const rt::DeviceGuard guard(current);
+    const auto check_current = [&] {
+      CHECK_EQUAL(static_cast<int>(runtime::SelectedBackend()), static_cast<int>(current.type()));
+      CHECK_EQUAL(runtime::GetDevice(), current.index());
+    };
+    const Memory a(kSim, values);
+    const Memory out(kSim, values);
+    const Context context = {.device = kSim};
+    const TensorView a_view = View(context, a.data(), {4}, {1});
+    const TensorView out_view = View(context, out.data(), {4}, {1});
+    Add::Call(context, a_view, a_view, 1, out_view);
+    check_current();
+    const Add made = Add::Make(context, a_view, out_view, 1, out_view);
+    check_current();
+    made(context);
+    check_current();
+    CHECK_EQUAL(out.Read()[3], 3.0f);
+    // Refused for shapes, devices and slots, when made and when run.
+    const TensorView three = View(context, a.data(), {3}, {1});
+    const TensorView elsewhere = View(Context(), a.data(), {4}, {1});
+    const Context no_slot = {.device = kSim, .implementation = 7};
+    const auto check_refused = [&](const auto& call) {
+      bool refused = false;
+      try {
+        call();
+      } catch (const Error&) {
+        refused = true;
+      }
+      CHECK_EQUAL(refused, true);
+      check_current();
+    };
+    check_refused([&] { Add::Call(context, a_view, three, 1, out_view); });
+    check_refused([&] { Add::Call(context, elsewhere, a_view, 1, out_view); });
+    check_refused([&] { Add::Call(no_slot, a_view, a_view, 1, out_view); });
+    check_refused([&] { Add::Make(context, a_view, three, 1, out_view); });
+    check_refused([&] { made(Context()); });
+    check_refused([&] { made(context, a_view, three, out_view); });
+    CHECK_EQUAL(out.Read()[3], 3.0f);
+  }
+}
+
 void CapturedWorkRunsAtLaunch() {
   const rt::DeviceGuard guard(kSim);
   const Memory a(kSim, {1, 2, 3, 4});
@@ -141,6 +185,7 @@ int main() {
   StridesReachTheDevice();
   RowsReachTheDevice();
   MatricesReachTheDevice();
+  TheCurrentDeviceStays();
   CapturedWorkRunsAtLaunch();
   ForeignMemoryIsRefused();
   return testing::Finish();
