@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import subprocess
@@ -44,10 +45,26 @@ def prefixes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return moved
 
 
-def run(program: Path, prefixes: dict[str, Path]) -> None:
+def build(
+    compiler: str, options: list[str], source: Path, program: Path, prefixes: dict[str, Path]
+) -> None:
+    """Compiles and links one file as a careful user would."""
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", *options]
+    includes = [f"-I{prefixes[name] / 'include'}" for name in ("ops", "rt")]
+    libraries = [f"-L{prefixes[name] / 'lib'}" for name in ("ops", "rt")]
+    link: list[Any] = [*libraries, "-linfiniops", "-linfinirt", "-Wl,--no-undefined", "-o", program]
+    command: list[Any] = [compiler, *flags, *includes, source, *link]
+    subprocess.run(command, check=True)
+
+
+def execute(program: Path, prefixes: dict[str, Path]) -> "subprocess.CompletedProcess[str]":
     libraries = os.pathsep.join(str(prefixes[name] / "lib") for name in ("ops", "rt"))
     environment = {**os.environ, "LD_LIBRARY_PATH": libraries}
-    result = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
+
+
+def run(program: Path, prefixes: dict[str, Path]) -> None:
+    result = execute(program, prefixes)
     assert (result.returncode, result.stdout, result.stderr) == (0, EXPECTED, "")
 
 
@@ -57,13 +74,41 @@ def test_programs_link_at_every_optimisation_level(
     compiler: Any, level: Any, prefixes: dict[str, Path], tmp_path: Path
 ) -> None:
     program = tmp_path / "consumer"
-    flags = ["-std=c++20", level, "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"]
-    includes = [f"-I{prefixes[name] / 'include'}" for name in ("ops", "rt")]
-    libraries = [f"-L{prefixes[name] / 'lib'}" for name in ("ops", "rt")]
-    link: list[Any] = [*libraries, "-linfiniops", "-linfinirt", "-Wl,--no-undefined", "-o", program]
-    command: list[Any] = [compiler, *flags, *includes, SOURCE / "main.cc", *link]
-    subprocess.run(command, check=True)
+    build(compiler, [level], SOURCE / "main.cc", program, prefixes)
     run(program, prefixes)
+
+
+@pytest.mark.parametrize("compiler", compilers())
+def test_every_entry_of_every_operator_links(
+    compiler: Any, prefixes: dict[str, Path], tmp_path: Path
+) -> None:
+    """From the headers, hidden, without optimisation; the addresses are real."""
+    document = json.loads((prefixes["ops"] / "share/infiniops/operators.json").read_text())
+    operators = document["operators"].values()
+    entries = [
+        f"&infini::ops::{operator['class']}::{entry}"
+        for operator in operators
+        for entry in ("Call", "Infer", "Explain", "Make")
+    ]
+    assert len(entries) == 4 * len(infini.ops.operators()) > 0
+    lines = [f"#include <{operator['header']}>" for operator in operators]
+    lines += [
+        "#include <cstdio>",
+        "template <class Function>",
+        "int Present(Function function) {",
+        "  return function != nullptr ? 1 : 0;",
+        "}",
+        "int main() {",
+        "  int count = 0;",
+        *(f"  count += Present({entry});" for entry in entries),
+        '  std::printf("%d\\n", count);',
+        "}",
+    ]
+    source, program = tmp_path / "every.cc", tmp_path / "every"
+    source.write_text("\n".join(lines) + "\n")
+    build(compiler, ["-O0"], source, program, prefixes)
+    result = execute(program, prefixes)
+    assert (result.returncode, result.stdout) == (0, f"{len(entries)}\n"), result.stderr
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake: pip install cmake")

@@ -1,6 +1,7 @@
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -87,19 +88,51 @@ def test_a_shared_kernel_and_the_source_of_its_tasks_are_built_once_if_used() ->
     assert not [name for name in without if "product" in name]
 
 
-@pytest.mark.parametrize("hash_seed", ["0", "1", "2", "random"])
-def test_output_is_the_same_for_every_hash_seed_and_locale(hash_seed: Any, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "codegen", "--root", str(ROOT), "--output", str(tmp_path)]
+def written_by_a_process(root: Path, output: Path, **environment: str) -> dict[str, bytes]:
+    """What the generators of a checkout write for `OPTIONS`."""
+    command = [sys.executable, "-m", "codegen", "--root", str(root), "--output", str(output)]
     command += ["--version", "0.1.0", "--rt-abi-version", "1", "--architecture", "x86_64"]
     command += ["--device", "cpu", "--device", "sim"]
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "LC_ALL": "C"}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
-    written = {
-        path.relative_to(tmp_path).as_posix(): path.read_text(encoding="utf-8")
-        for path in tmp_path.rglob("*")
+    subprocess.run(
+        command, cwd=root, env={**os.environ, **environment}, check=True, capture_output=True
+    )
+    return {
+        path.relative_to(output).as_posix(): path.read_bytes()
+        for path in output.rglob("*")
         if path.is_file()
     }
-    assert written == files_of(OPTIONS)
+
+
+def expected_bytes() -> dict[str, bytes]:
+    return {name: text.encode() for name, text in files_of(OPTIONS).items()}
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1", "2", "random"])
+def test_output_is_the_same_for_every_hash_seed(hash_seed: Any, tmp_path: Path) -> None:
+    written = written_by_a_process(ROOT, tmp_path, PYTHONHASHSEED=hash_seed)
+    assert written == expected_bytes()
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"LC_ALL": "C.UTF-8"},
+        # Without Python's own switch to UTF-8: what is read and written names its encoding.
+        {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        {"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"},
+    ],
+    ids=lambda environment: environment["LC_ALL"],
+)
+def test_output_is_the_same_in_every_locale(environment: Any, tmp_path: Path) -> None:
+    assert written_by_a_process(ROOT, tmp_path, **environment) == expected_bytes()
+
+
+def test_output_is_the_same_from_another_checkout(tmp_path: Path) -> None:
+    other = tmp_path / "another checkout"
+    for part in ("codegen", "include", "src"):
+        shutil.copytree(ROOT / part, other / part, ignore=shutil.ignore_patterns("__pycache__"))
+    written = written_by_a_process(other, tmp_path / "written")
+    assert written == expected_bytes()
 
 
 def test_output_is_the_same_in_every_order_of_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:

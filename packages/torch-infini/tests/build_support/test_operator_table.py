@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from build_support import declarations, operator_table
+from build_support import declarations, dependencies, operator_table, units
 from build_support.dependencies import DependencyError
 from torch.utils import cpp_extension
 
@@ -110,6 +113,43 @@ def test_text_does_not_depend_on_the_order_of_the_file(tmp_path: Path) -> None:
     two = generate(tmp_path, linear=LINEAR, mul=MUL)
     assert one == two
     assert str(tmp_path) not in one.text
+
+
+def test_files_are_the_same_for_every_hash_seed(tmp_path: Path) -> None:
+    """The table of a whole InfiniOps and the units of its sources, written by a process each."""
+    declared = dependencies.find(os.environ).operators_json
+    expected = tmp_path / "expected"
+    write_files(declared, expected)
+    code = (
+        "import pathlib, sys, test_operator_table as this\n"
+        "this.write_files(*map(pathlib.Path, sys.argv[1:]))"
+    )
+    for hash_seed in ("0", "1", "2"):  # and this process has a random one
+        written = tmp_path / hash_seed
+        subprocess.run(
+            [sys.executable, "-c", code, str(declared), str(written)],
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": hash_seed,
+                "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
+                "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+            },
+            check=True,
+        )
+        assert contents(written) == contents(expected), hash_seed
+    assert len(contents(expected)) > 1
+
+
+def write_files(declared: Path, folder: Path) -> None:
+    """What a build generates for the operators that `declared` lists."""
+    folder.mkdir()
+    table = operator_table.generate(declarations.read(declared), INCLUDE)
+    (folder / "operator_table.cc").write_text(table.text, encoding="utf-8")
+    units.write(table.sources, folder)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_data_types_become_a_mask(tmp_path: Path) -> None:
