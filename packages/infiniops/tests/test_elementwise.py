@@ -75,7 +75,7 @@ def test_every_range_of_floats_keeps_the_stated_error(name: str, seed: int) -> N
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 33, 67])
+@pytest.mark.parametrize("length", range(1, 68))
 def test_nan_is_never_lost(dtype: Any, length: int) -> None:
     for place in {0, length - 1, min(32, length - 1)}:
         x = torch.zeros(length, dtype=dtype)

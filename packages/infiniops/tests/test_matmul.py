@@ -222,6 +222,30 @@ def test_bad_shapes_are_named(call: Any, message: str) -> None:
     assert str(error.value) == message
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.uint8, torch.bool], ids=str)
+@pytest.mark.parametrize("inner", [3, 0])
+def test_products_of_whole_numbers_are_refused(dtype: Any, inner: int) -> None:
+    a, b = torch.zeros(2, inner).to(dtype), torch.zeros(inner, 4).to(dtype)
+    out = torch.full((2, 4), 7).to(dtype)
+    addend = torch.zeros(2, 4).to(dtype)
+    for name, argument, call in (
+        ("matmul", "input", lambda: infini.ops.matmul(a, b, out=out)),
+        ("mm", "input", lambda: infini.ops.mm(a, b, out=out)),
+        ("bmm", "input", lambda: infini.ops.bmm(a[None], b[None], out=out[None])),
+        ("addmm", "input", lambda: infini.ops.addmm(addend, a, b, out=out)),
+        ("gemm", "a", lambda: infini.ops.gemm(a, b, out=out)),
+        ("gemm", "a", lambda: infini.ops.gemm(a, b, addend, out=out)),
+        ("linear", "input", lambda: infini.ops.linear(a, b.t(), out=out)),
+    ):
+        with pytest.raises(TypeError) as error:
+            call()
+        assert str(error.value) == (
+            f"{name} on cpu:0: `{argument}` has dtype {str(dtype).removeprefix('torch.')}; "
+            "expected one of float16, bfloat16, float32, float64"
+        )
+    assert torch.equal(out, torch.full((2, 4), 7).to(dtype))
+
+
 def test_the_output_must_lie_apart_from_the_factors() -> None:
     x = torch.randn(4, 4)
     kept = x.clone()

@@ -106,11 +106,17 @@ def test_part_of_a_strided_head_is_rotated(dtype: Any, interleaved: bool, seed: 
         qkv.copy_(before)
 
 
-@pytest.mark.parametrize("position", [16, -1, 2**32, 2**62, -(2**63)])
-def test_positions_outside_the_table_are_refused(position: int) -> None:
+@pytest.mark.parametrize(
+    ("index", "position"),
+    [
+        *((torch.int32, one) for one in (16, -1, 2**31 - 1, -(2**31))),
+        *((torch.int64, one) for one in (16, -1, 2**32, 2**62, 2**63 - 1, -(2**63))),
+    ],
+)
+def test_positions_outside_the_table_are_refused(index: Any, position: int) -> None:
     x = torch.randn(3, 2, 8)
     before = x.clone()
-    positions = torch.tensor([15, position, 0])
+    positions = torch.tensor([15, position, 0], dtype=index)
     with pytest.raises(ValueError) as error:
         infini.ops.rotary_embedding(x, positions, table(16, 8), out=x)
     assert str(error.value) == (

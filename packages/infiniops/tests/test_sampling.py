@@ -65,9 +65,10 @@ def test_equal_logits_are_kept_by_their_indices(seed: int) -> None:
     assert samples.unique().tolist() == [0]
 
 
-def test_rows_have_their_own_bounds(seed: int) -> None:
+@pytest.mark.parametrize("index", [torch.int32, torch.int64])
+def test_rows_have_their_own_bounds(index: Any, seed: int) -> None:
     logits = torch.arange(8.0).expand(4_000, 8)
-    ks = torch.tensor([1, 2, 0, 2**30]).repeat(1_000)
+    ks = torch.tensor([1, 2, 0, 2**31 - 1], dtype=index).repeat(1_000)
     samples, _ = sample(logits, ks, seed=seed)
     assert samples[0::4].unique().tolist() == [7]
     assert samples[1::4].unique().tolist() == [6, 7]
@@ -146,6 +147,14 @@ def test_bad_arguments_are_named_before_anything_is_written() -> None:
         ({"top_p": -0.1}, "`top_p` must be at least 0"),
         ({"top_k": -2}, "`top_k` must be at least -1"),
         ({"top_k_rows": torch.tensor([1, -2])}, "`top_k_rows` is -2 at element 1; expected -1 to"),
+        (
+            {"top_k_rows": torch.tensor([-(2**31), 1], dtype=torch.int32)},
+            f"`top_k_rows` is {-(2**31)} at element 0; expected -1 to",
+        ),
+        (
+            {"top_k_rows": torch.tensor([1, -(2**63)])},
+            f"`top_k_rows` is {-(2**63)} at element 1; expected -1 to",
+        ),
         ({"top_p_rows": torch.tensor([0.5, float("nan")])}, "`top_p_rows` is nan at element 1"),
         ({"top_p_rows": torch.tensor([1.5, 0.5])}, "`top_p_rows` is 1.500000 at element 0"),
         ({"top_k_rows": torch.tensor([1])}, "`top_k_rows` has shape [1]; expected [2]"),

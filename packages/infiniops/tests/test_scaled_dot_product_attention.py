@@ -137,12 +137,13 @@ def test_neighbouring_query_heads_share_a_key_head(ratio: int, queries: int) -> 
 @pytest.mark.parametrize("queries", [1, 4, 50])
 def test_a_sequence_does_not_depend_on_its_batch(dtype: Any, queries: int, seed: int) -> None:
     torch.manual_seed(seed)
-    query, key, value = make((17, 4, 2, queries, 600, 64, 64), dtype)
-    alone = [sdpa(query[i : i + 1], key[i : i + 1], value[i : i + 1])[0] for i in (0, 8, 16)]
-    together = sdpa(query, key, value)
-    for own, index in zip(alone, (0, 8, 16), strict=True):
-        assert torch.equal(together[index], own)
-    assert torch.equal(sdpa(query, key, value), together)
+    query, key, value = make((64, 4, 2, queries, 300, 64, 64), dtype)
+    for batch in (2, 16, 17, 64):
+        together = sdpa(query[:batch], key[:batch], value[:batch])
+        assert torch.equal(sdpa(query[:batch], key[:batch], value[:batch]), together)
+        for i in (0, batch // 2, batch - 1):
+            alone = sdpa(*(tensor[i : i + 1] for tensor in (query, key, value)))
+            assert torch.equal(together[i], alone[0]), (batch, i)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -4,9 +4,15 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
+from devices import (  # type: ignore[import-not-found]  # noqa: E402  # tests/support
+    fetched,
+    moved,
+)
+
 import infini.ops  # noqa: E402  # after the skip above
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.int8, torch.bool, torch.complex128]
+INDICES = [torch.int32, torch.int64]
 
 
 def some(shape: Any, dtype: Any) -> Any:
@@ -26,7 +32,7 @@ def written(cache: Any, values: Any, starts: Any) -> Any:
 def test_each_row_is_written_at_its_position(dtype: Any, added: int, seed: int) -> None:
     torch.manual_seed(seed)
     cache, values = some((3, 2, 8, 5), dtype), some((3, 2, added, 5), dtype)
-    for index in (torch.int32, torch.int64):
+    for index in INDICES:
         starts = torch.randint(0, 8 - added + 1, (3,), dtype=index)
         expected = written(cache, values, starts.tolist())
         before = cache.clone()
@@ -63,12 +69,21 @@ def test_strided_caches_and_values_are_written_in_place(seed: int) -> None:
     assert torch.equal(cache, expected)
 
 
-@pytest.mark.parametrize("position", [7, 8, -1, 2**40, -(2**63)])
-def test_positions_outside_the_cache_are_refused(position: int) -> None:
+@pytest.mark.parametrize(
+    ("index", "position"),
+    [
+        *((index, one) for index in INDICES for one in (7, 8, -1, 2**31 - 1, -(2**31))),
+        (torch.int64, 2**40),
+        (torch.int64, 2**63 - 1),
+        (torch.int64, -(2**63)),
+    ],
+)
+def test_positions_outside_the_cache_are_refused(index: Any, position: int) -> None:
     cache, values = torch.randn(3, 2, 8, 5), torch.randn(3, 2, 2, 5)
     before = cache.clone()
+    starts = torch.tensor([0, position, 2], dtype=index)
     with pytest.raises(ValueError) as error:
-        infini.ops.write_cache(cache, values, torch.tensor([0, position, 2]), out=cache)
+        infini.ops.write_cache(cache, values, starts, out=cache)
     assert str(error.value) == (
         f"write_cache: `positions` is {position} at element 1; expected 0 to 6 (where the new "
         "entries fit in the cache, less `offset`)"
@@ -110,16 +125,12 @@ def test_no_new_entries_leave_the_cache_as_it_is() -> None:
 def test_a_position_outside_reaches_the_stream_on_sim(devices: list[str], rt: Any) -> None:
     if "sim" not in devices:
         pytest.skip("this build has no sim device")
-    there = {}
     given = {
         "cache": torch.ones(2, 1, 4, 3),
         "values": torch.full((2, 1, 1, 3), 7.0),
         "positions": torch.tensor([1, 4]),
     }
-    for name, tensor in given.items():
-        dtype = str(tensor.dtype).removeprefix("torch.")
-        there[name] = infini.ops.empty(list(tensor.shape), dtype=dtype, device="sim:0")
-        there[name].copy_from(tensor)
+    there = {name: moved(tensor, "sim:0") for name, tensor in given.items()}
     rt.select_backend("sim")
     try:
         infini.ops.write_cache(**there, out=there["cache"])
@@ -127,4 +138,4 @@ def test_a_position_outside_reaches_the_stream_on_sim(devices: list[str], rt: An
             rt.device_synchronize()
     finally:
         rt.select_backend("cpu")
-    assert torch.equal(torch.from_dlpack(there["cache"].to_cpu()), given["cache"])
+    assert torch.equal(fetched(there["cache"]), given["cache"])
