@@ -88,10 +88,8 @@ def test_the_rule_changes_no_more_than_its_level_allows(sample: Sample) -> None:
     pick = np.random.default_rng()
     special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 3e38, -1.5], np.float32)
     x, y = (pick.standard_normal(56).astype(np.float32) for _ in range(2))
-    x[:24], y[:24] = (
-        abs(x[:24]),
-        abs(y[:24]),
-    )  # not less than 24 roots are ordinary numbers
+    # Not less than 24 roots are ordinary numbers.
+    x[:24], y[:24] = abs(x[:24]), abs(y[:24])
     x, y = np.concatenate([special, x]), np.concatenate([special[::-1], y])
     n = pick.integers(-(2**31), 2**31 - 1, 64).astype(np.int32)
     before = result(program(sample), x, y, n)
