@@ -87,6 +87,19 @@ def test_a_row_does_not_depend_on_its_batch(dtype: Any, name: str, seed: int) ->
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", [1100, 1300])
+def test_blocks_that_share_a_copy_of_the_weight_do_not_change_the_bits(
+    dtype: Any, rows: int, seed: int, by_threads: Any
+) -> None:
+    """Several blocks of rows, blocks of columns and parts of the depth, each with a rest."""
+    a, b = random(rows, 1100, dtype=dtype, seed=seed), random(1100, 300, dtype=dtype, seed=seed + 1)
+    results = by_threads(lambda: infini.ops.mm(a, b))
+    results.append(infini.ops.mm(a, b.t().contiguous().t()))
+    results.append(torch.cat([infini.ops.mm(part, b) for part in a.split(100)]))
+    assert all(torch.equal(results[0], one) for one in results)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("inner", "columns"), [(1, 1), (7, 5), (513, 100), (1025, 257), (2049, 7)])
 def test_few_rows_across_a_matrix_give_the_bits_of_many(
     dtype: Any, inner: int, columns: int, seed: int

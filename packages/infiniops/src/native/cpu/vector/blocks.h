@@ -26,6 +26,8 @@ inline constexpr std::int64_t kStreamColumns = 256;
 /// second-level cache.
 inline constexpr std::int64_t kBlockRows = 32 * kMaxTileRows;
 inline constexpr std::int64_t kBlockColumns = 256;
+/// Most blocks, one below the other, that share a copy of their part of the weight.
+inline constexpr std::int64_t kBlocksTogether = 6;
 
 /// Most threads that share the blocks of one product.
 inline constexpr std::int64_t kMostShares = 1024;
@@ -130,13 +132,20 @@ constexpr std::int64_t EvenBlock(std::int64_t size, std::int64_t most, std::int6
 }
 
 /// Cuts the outputs of each item of a batch into blocks and calls `function(item, block)` for each.
+/// A block has at most `kBlockRows` rows, or up to `together` times as many that share what is
+/// prepared of the weight; see `ForEachRowBlock`.
 template <typename Function>
 void ForEachOutputBlock(std::int64_t batch, std::int64_t rows, std::int64_t columns,
-                        std::int64_t depth, Function function) {
+                        std::int64_t depth, std::int64_t together, Function function) {
   std::int64_t block_rows = EvenBlock(rows, kBlockRows, kMaxTileRows);
   std::int64_t block_columns = EvenBlock(columns, kBlockColumns, kMaxTileColumns);
-  // Enough blocks to occupy some threads, as far as a block stays worth its packing.
-  while (DivideUp(rows, block_rows) * DivideUp(columns, block_columns) * batch < 16) {
+  // Some blocks for each thread, as far as a block stays worth its packing.
+  const std::int64_t threads = rt::GetNumThreads();
+  const std::int64_t wanted = threads == 1 ? 1 : 4 * threads;
+  const auto count = [&] {
+    return DivideUp(rows, block_rows) * DivideUp(columns, block_columns) * batch;
+  };
+  while (count() < wanted) {
     if (block_columns > 64) {
       block_columns = EvenBlock(columns, block_columns / 2, kMaxTileColumns);
     } else if (block_rows > 8 * kMaxTileRows) {
@@ -145,6 +154,8 @@ void ForEachOutputBlock(std::int64_t batch, std::int64_t rows, std::int64_t colu
       break;
     }
   }
+  const std::int64_t spare = Least(count() / wanted, Least(together, DivideUp(rows, block_rows)));
+  if (spare > 1) block_rows = EvenBlock(rows, spare * block_rows, block_rows);
   const std::int64_t row_blocks = DivideUp(rows, block_rows);
   const std::int64_t blocks = row_blocks * DivideUp(columns, block_columns);
   const std::int64_t work = rows * columns * (depth + 8) * batch;
@@ -155,6 +166,16 @@ void ForEachOutputBlock(std::int64_t batch, std::int64_t rows, std::int64_t colu
     function(index / blocks, OutputBlock{row, Least(block_rows, rows - row), column,
                                          Least(block_columns, columns - column)});
   });
+}
+
+/// Cuts the rows of a block into parts of at most `kBlockRows` and calls `function(part)` for each.
+template <typename Function>
+void ForEachRowBlock(const OutputBlock& block, Function function) {
+  const std::int64_t size = EvenBlock(block.rows, kBlockRows, kMaxTileRows);
+  for (std::int64_t row = 0; row < block.rows; row += size) {
+    function(OutputBlock{block.row + row, Least(size, block.rows - row), block.column,
+                         block.columns});
+  }
 }
 
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA

@@ -172,7 +172,8 @@ class Product {
   // Many rows: blocks of outputs, chunk by chunk.
 
   void RunBlocks() const {
-    ForEachOutputBlock(task_.batch, task_.rows, task_.columns, task_.depth,
+    const std::int64_t together = PacksWeight(Weight({}), task_.rows) ? kBlocksTogether : 1;
+    ForEachOutputBlock(task_.batch, task_.rows, task_.columns, task_.depth, together,
                        [&](std::int64_t item, const OutputBlock& block) {
                          RunBlock(OffsetsOf(task_, item), block);
                        });
@@ -183,11 +184,11 @@ class Product {
     constexpr std::int64_t kWeightStride = kChunk<T> + kLine;  // rows of it lie in different sets
     const Strided<T> x = X(offsets);
     const Strided<T> weight = Weight(offsets);
-    const bool packs_weight = weight.column_stride != 1 || IsWorthAligning(weight, block.rows);
+    const bool packs_weight = PacksWeight(weight, block.rows);
     const std::int64_t sums_stride = SumsStride(block.columns);
     const std::int64_t sums_count = block.rows * sums_stride;
     const std::int64_t chunk = Least(kChunk<T>, WholeSteps<T>(task_.depth));
-    const std::int64_t x_count = RoundUp(block.rows * chunk, kLine);
+    const std::int64_t x_count = RoundUp(Least(block.rows, kBlockRows) * chunk, kLine);
     const std::int64_t weight_count = packs_weight ? block.columns * kWeightStride : 0;
     const std::int64_t temporary_count = x.column_stride != 1 ? kTransposeRows * kChunk<T> : 0;
     auto* sums = static_cast<Sum*>(
@@ -201,32 +202,37 @@ class Product {
     for (std::int64_t i = 0; i < sums_count; ++i) sums[i] = 0;
     for (std::int64_t k = 0; k < task_.depth; k += kChunk<T>) {
       std::int64_t depth = Least(kChunk<T>, task_.depth - k);
-      PackX(x, block.row, block.rows, k, depth, temporary, packed_x);
+      const std::int64_t x_depth = depth;
       Strided<T> rows = {weight.At(block.column, k), weight.row_stride, weight.column_stride};
       if (packs_weight) {
         PackRows(rows, block.columns, depth, packed_weight, kWeightStride);
         rows = {packed_weight, kWeightStride, 1};
         depth = WholeSteps<T>(depth);
       }
-      for (std::int64_t j = 0; j < block.columns; j += TileColumns(block.rows)) {
-        const TileWeight<T> tile = {rows.At(j, 0), rows.row_stride, block.columns - j};
-        if (block.rows <= kMaxWideTileRows) {
-          AddColumns<T, 8, false>(packed_x, block.rows, tile, depth, sums + j, sums_stride);
-        } else {
-          AddColumns<T, 4, false>(packed_x, block.rows, tile, depth, sums + j, sums_stride);
+      ForEachRowBlock(block, [&](const OutputBlock& part) {
+        Sum* part_sums = sums + (part.row - block.row) * sums_stride;
+        PackX(x, part.row, part.rows, k, x_depth, temporary, packed_x);
+        for (std::int64_t j = 0; j < part.columns; j += TileColumns(part.rows)) {
+          const TileWeight<T> tile = {rows.At(j, 0), rows.row_stride, part.columns - j};
+          if (part.rows <= kMaxWideTileRows) {
+            AddColumns<T, 8, false>(packed_x, part.rows, tile, depth, part_sums + j, sums_stride);
+          } else {
+            AddColumns<T, 4, false>(packed_x, part.rows, tile, depth, part_sums + j, sums_stride);
+          }
         }
-      }
+      });
     }
     Write(offsets, block, sums, sums_stride);
   }
 
-  /// Whether rows of the weight are read so often that an aligned copy, in whole steps, pays.
-  bool IsWorthAligning(const Strided<T>& weight, std::int64_t rows) const {
+  /// Whether blocks copy the weight: where its rows do not lie side by side, or are read so often
+  /// that an aligned copy, in whole steps, pays.
+  bool PacksWeight(const Strided<T>& weight, std::int64_t rows) const {
     constexpr std::int64_t kAlignment = 64;
     const auto bytes = weight.row_stride * static_cast<std::int64_t>(sizeof(T));
     const bool aligned = reinterpret_cast<std::uintptr_t>(weight.data) % kAlignment == 0 &&
                          bytes % kAlignment == 0 && task_.depth % Arithmetic<T>::kStep == 0;
-    return !aligned && rows > 4 * kMaxTileRows;
+    return weight.column_stride != 1 || (!aligned && rows > 4 * kMaxTileRows);
   }
 
   /// Scales the sums, adds the addend and stores the block.

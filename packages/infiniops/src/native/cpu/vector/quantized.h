@@ -132,7 +132,8 @@ class QuantizedProduct : QuantizedBase<T> {
       RunFewRowsOfInt4<Steps>();
     } else {
       ForEachOutputBlock(
-          1, rows(), columns(), depth(), [&](std::int64_t, const OutputBlock& block) {
+          1, rows(), columns(), depth(), kBlocksTogether,
+          [&](std::int64_t, const OutputBlock& block) {
             // Whole numbers are exact in bf16; few rows give the same bits whatever their strides.
             const bool narrow =
                 task_.group == 0 || task_.rounding == QuantizedTask::Rounding::kWeight;
@@ -305,22 +306,26 @@ class QuantizedProduct : QuantizedBase<T> {
     constexpr std::int64_t kStride = kChunk<Wide> + 2 * kLanes;  // rows lie in different sets
     const std::int64_t sums_stride = SumsStride(block.columns);
     const std::int64_t sums_count = block.rows * sums_stride;
-    const std::int64_t wide_count = block.rows * kChunk<Wide> + block.columns * kStride;
+    const std::int64_t x_count = Least(block.rows, kBlockRows) * kChunk<Wide>;
+    const std::int64_t wide_count = x_count + block.columns * kStride;
     auto* sums = static_cast<float*>(
         Scratch(ScratchPurpose::kOwn, static_cast<std::size_t>(sums_count) * sizeof(float) +
                                           static_cast<std::size_t>(wide_count) * sizeof(Wide)));
     auto* x = reinterpret_cast<Wide*>(sums + sums_count);
-    Wide* weight = x + block.rows * kChunk<Wide>;
+    Wide* weight = x + x_count;
     for (std::int64_t i = 0; i < sums_count; ++i) sums[i] = 0;
     for (std::int64_t k = 0; k < depth(); k += kChunk<Wide>) {
       const std::int64_t length = Least(kChunk<Wide>, depth() - k);
-      PackX(block.row, block.rows, k, length, x);
       WidenWeight(block, k, length, weight, kStride);
-      for (std::int64_t j = 0; j < block.columns; j += 4) {
-        AddColumns<Wide, 4, false>(x, block.rows,
-                                   {weight + j * kStride, kStride, block.columns - j},
-                                   WholeSteps<Wide>(length), sums + j, sums_stride);
-      }
+      ForEachRowBlock(block, [&](const OutputBlock& part) {
+        float* part_sums = sums + (part.row - block.row) * sums_stride;
+        PackX(part.row, part.rows, k, length, x);
+        for (std::int64_t j = 0; j < part.columns; j += 4) {
+          AddColumns<Wide, 4, false>(x, part.rows,
+                                     {weight + j * kStride, kStride, part.columns - j},
+                                     WholeSteps<Wide>(length), part_sums + j, sums_stride);
+        }
+      });
     }
     if (task_.group == 0) ScaleColumns(block, sums, sums_stride);
     this->Write(block, sums, sums_stride);

@@ -112,7 +112,7 @@ class RoundedProduct : QuantizedBase<T> {
     if (rows() <= kFewRows) {
       ForEachStream(rows(), columns(), depth(), bytes, function);
     } else {
-      ForEachOutputBlock(1, rows(), columns(), depth(),
+      ForEachOutputBlock(1, rows(), columns(), depth(), 1,
                          [&](std::int64_t, const OutputBlock& block) { function(block); });
     }
   }
