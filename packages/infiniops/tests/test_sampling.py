@@ -15,7 +15,8 @@ DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 def kept(logits: Any, k: int, p: float) -> Any:
     """Which tokens of one row may be drawn, and how likely each is, in float64."""
     wide = logits.double()
-    order = sorted(range(len(wide)), key=lambda i: (-float(wide[i]), i))
+    values = wide.tolist()
+    order = sorted(range(len(values)), key=lambda i: (-values[i], i))
     order = order[: k if k > 0 else None]
     shares = torch.softmax(wide[order], 0)
     before = shares.cumsum(0) - shares
@@ -40,7 +41,7 @@ def test_draws_follow_the_kept_shares(dtype: Any, k: int, p: float, seed: int) -
     counts = torch.bincount(samples.long(), minlength=37).double()
     assert (counts[expected == 0] == 0).all()
     # Six standard deviations of each count, and room for the rare.
-    bound = 6 * (draws * expected * (1 - expected)).sqrt() + 1
+    bound = 6 * (draws * expected * (1 - expected)).sqrt() + 5
     assert ((counts - draws * expected).abs() <= bound).all()
 
 
@@ -100,6 +101,42 @@ def test_draws_are_the_published_generator() -> None:
     for size in (10, 1000, 100_003):
         token = int(sample(torch.zeros(1, size))[0][0])
         assert token == int(point * size)
+
+
+def point(seed: int, row: int) -> float:
+    """The draw of a row: the first words of Philox4x32-10."""
+    words, key = [0, 0, row, 0], [seed & 0xFFFFFFFF, seed >> 32]
+    for _ in range(10):
+        a, b = 0xD2511F53 * words[0], 0xCD9E8D57 * words[2]
+        words = [
+            (b >> 32) ^ words[1] ^ key[0],
+            b & 0xFFFFFFFF,
+            (a >> 32) ^ words[3] ^ key[1],
+            a & 0xFFFFFFFF,
+        ]
+        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return float((words[0] << 32 | words[1]) >> 11) / 2**53
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.3, 8.0])
+@pytest.mark.parametrize("p", [0.001, 0.5, 0.99, 1.0])
+@pytest.mark.parametrize("k", [0, 3, 40, 200])
+@pytest.mark.parametrize("columns", [1, 63, 65, 2100])
+def test_a_draw_is_the_token_where_its_point_falls(
+    columns: int, k: int, p: float, spread: float, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    logits = (torch.randn(6, columns) * spread * 4).round() / 4  # with equal ones
+    samples, valid = sample(logits, top_k=k, top_p=p, seed=seed)
+    assert valid.all()
+    for row, token in enumerate(samples.tolist()):
+        found = []
+        for mass in (p - 1e-6, p + 1e-6):  # sums in another order end the nucleus elsewhere
+            shares = kept(logits[row], k, mass)
+            end = float(shares[: token + 1].sum())
+            begin = end - float(shares[token])
+            found.append(begin - 1e-5 <= point(seed, row) <= end + 1e-5 and shares[token] > 0)
+        assert any(found)
 
 
 def test_threads_and_strides_do_not_change_the_draws(seed: int, by_threads: Any) -> None:

@@ -65,160 +65,302 @@ inline double Draw(std::uint64_t seed, std::uint64_t offset, std::uint64_t row) 
 /// A number for a logit whose order is that of logits; -0 counts as 0.
 inline std::uint32_t OrderOf(float logit) {
   const std::uint32_t bits = BitsOf(logit + 0.0f);
-  return bits ^ (bits >> 31 != 0 ? 0xffffffffu : 0x80000000u);
+  const std::int32_t sign = static_cast<std::int32_t>(bits) >> 31;  // all bits, or none
+  return bits ^ (static_cast<std::uint32_t>(sign) | 0x80000000u);
+}
+
+/// Sums in eight parts, in an order of their own.
+inline double SumOfShares(const float* shares, std::int64_t count) {
+  double parts[8] = {};
+  std::int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    for (int j = 0; j < 8; ++j) parts[j] += static_cast<double>(shares[i + j]);
+  }
+  double sum = 0;
+  for (int j = 0; j < 8; ++j) sum += parts[j];
+  for (; i < count; ++i) sum += static_cast<double>(shares[i]);
+  return sum;
+}
+
+/// Calls `visitor(i, byte)` for the numbers that agree with `cut` above byte `shift` / 8.
+template <typename Visitor>
+void ForEachAt(const std::uint32_t* numbers, std::int64_t count, std::uint32_t cut, int shift,
+               Visitor visitor) {
+  const std::uint32_t high = shift == 24 ? 0u : 0xffffffffu << (shift + 8);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if ((numbers[i] & high) == (cut & high)) visitor(i, numbers[i] >> shift & 0xffu);
+  }
+}
+
+/// Where the greatest of some numbers end: those above `number`, and `ties` of those at it.
+struct Cut {
+  std::uint32_t number;
+  std::int64_t ties;
+};
+
+/// The cut below the `k` greatest of `count` numbers, `k` being at least 1 and at most `count`.
+inline Cut CutBelow(const std::uint32_t* numbers, std::int64_t count, std::int64_t k) {
+  Cut cut = {0, k};
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    std::int64_t counts[256] = {};
+    ForEachAt(numbers, count, cut.number, shift,
+              [&](std::int64_t, std::uint32_t byte) { ++counts[byte]; });
+    std::uint32_t byte = 255;
+    while (byte > 0 && counts[byte] < cut.ties) cut.ties -= counts[byte--];
+    cut.number |= byte << shift;
+  }
+  return cut;
 }
 
 /// Tokens of one row in the order of their indices, with what is drawn from: the order of each
 /// logit, and its share relative to the greatest.
+///
+/// A row is searched by groups of neighbours: the k-th greatest of their greatest logits is at most
+/// the k-th greatest of all, so the k greatest are in the groups that reach it.
 class Candidates {
  public:
-  /// Uses `memory` of 3 * `count` numbers.
-  Candidates(std::uint32_t* memory, std::int64_t count)
-      : orders_(memory),
+  static constexpr std::int64_t kGroup = 64;
+
+  /// Numbers of memory for a row of `count` logits.
+  static std::size_t MemoryFor(std::int64_t count) {
+    return static_cast<std::size_t>(4 * count + count / kGroup + 1);
+  }
+
+  Candidates(const float* logits, std::int64_t count, std::uint32_t* memory)
+      : logits_(logits),
+        size_(count),
+        orders_(memory),
         shares_(reinterpret_cast<float*>(memory + count)),
         tokens_(reinterpret_cast<std::int32_t*>(memory + 2 * count)),
-        count_(count) {}
+        places_(reinterpret_cast<std::int32_t*>(memory + 3 * count)),
+        groups_(memory + 4 * count),
+        group_count_((count + kGroup - 1) / kGroup) {}
 
-  /// Takes all tokens of a row. Returns false for one that cannot be drawn from.
-  bool Take(const float* logits) {
+  /// Reads the row. Returns false for one that cannot be drawn from.
+  bool Read() {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    Floats tops = Broadcast(-kInfinity);
     Floats odd = {};  // 0, or the last NaN of a lane
+    bool is_nan = false;
+    top_ = -kInfinity;
+    for (std::int64_t group = 0; group < group_count_; ++group) {
+      const std::int64_t end = EndOf(group);
+      std::int64_t i = group * kGroup;
+      Floats greatest = Broadcast(-kInfinity);
+      for (; i + kLanes <= end; i += kLanes) {
+        const Floats values = Load(logits_ + i);
+        greatest = values > greatest ? values : greatest;
+        odd = values == values ? odd : values;
+      }
+      float top = GreatestLane(greatest);
+      for (; i < end; ++i) {
+        top = logits_[i] > top ? logits_[i] : top;
+        is_nan |= logits_[i] != logits_[i];
+      }
+      groups_[group] = OrderOf(top);
+      top_ = top > top_ ? top : top_;
+    }
+    is_nan |= SumOfLanes(odd) != SumOfLanes(odd);
+    return !is_nan && top_ != -kInfinity;
+  }
+
+  /// Takes the `k` greatest, fewer than all.
+  void TakeGreatest(std::int64_t k) {
+    if (k <= group_count_) {
+      TakeFrom(CutBelow(groups_, group_count_, k).number);
+    } else {
+      TakeEach();
+    }
+    Keep(CutBelow(orders_, count_, k));
+    for (std::int64_t i = 0; i < count_; ++i) shares_[i] = logits_[tokens_[i]];
+    MakeShares(shares_, count_);
+  }
+
+  void TakeAll() {
+    MakeShares(logits_, size_);
+    TakeEach();
+  }
+
+  /// Takes the fewest of all, from the greatest share on, that have `mass` of all.
+  void TakeNucleus(double mass) {
+    MakeShares(logits_, size_);
+    const double target = mass * SumOfShares(shares_, size_);
+    // Few of them have most of it, as a rule: those that reach the greatest of some groups.
+    for (const std::int64_t some : {group_count_ / 8, group_count_}) {
+      if (some == 0) continue;
+      TakeFrom(CutBelow(groups_, group_count_, some).number);
+      double held = 0;
+      for (std::int64_t i = 0; i < count_; ++i) {
+        held += static_cast<double>(shares_[tokens_[i]]);
+      }
+      if (held < target) continue;
+      // Shares move down to the places of their tokens, which come in order.
+      for (std::int64_t i = 0; i < count_; ++i) shares_[i] = shares_[tokens_[i]];
+      return KeepNucleusOf(target);
+    }
+    TakeEach();
+    KeepNucleusOf(target);
+  }
+
+  /// Keeps the fewest, from the greatest share on, that have `mass` of those taken.
+  void KeepNucleus(double mass) { KeepNucleusOf(mass * SumOfShares(shares_, count_)); }
+
+  /// The token at `point`, from 0 to 1, of the shares in the order of indices.
+  std::int64_t At(double point) const {
+    const double target = point * SumOfShares(shares_, count_);
+    double sum = 0;
+    std::int64_t last = 0;
+    for (std::int64_t begin = 0; begin < count_; begin += kGroup) {
+      const std::int64_t end = begin + kGroup < count_ ? begin + kGroup : count_;
+      const double after = sum + SumOfShares(shares_ + begin, end - begin);
+      if (after <= target && end < count_) {
+        sum = after;
+        continue;
+      }
+      for (std::int64_t i = begin; i < end; ++i) {
+        if (shares_[i] == 0.0f) continue;
+        last = i;
+        sum += static_cast<double>(shares_[i]);
+        if (sum > target) return tokens_[i];
+      }
+    }
+    // Rounding: the point lies behind the last share.
+    if (shares_[last] == 0.0f) {
+      last = count_ - 1;
+      while (last > 0 && shares_[last] == 0.0f) --last;
+    }
+    return tokens_[last];
+  }
+
+ private:
+  std::int64_t EndOf(std::int64_t group) const {
+    return (group + 1) * kGroup < size_ ? (group + 1) * kGroup : size_;
+  }
+
+  /// Takes all tokens whose order is `least` or more; their shares are still to be made.
+  void TakeFrom(std::uint32_t least) {
+    count_ = 0;
+    for (std::int64_t group = 0; group < group_count_; ++group) {
+      if (groups_[group] < least) continue;
+      for (std::int64_t i = group * kGroup; i < EndOf(group); ++i) {
+        const std::uint32_t order = OrderOf(logits_[i]);
+        orders_[count_] = order;
+        tokens_[count_] = static_cast<std::int32_t>(i);
+        count_ += order >= least ? 1 : 0;
+      }
+    }
+  }
+
+  void TakeEach() {
+    count_ = size_;
+    for (std::int64_t i = 0; i < size_; ++i) {
+      orders_[i] = OrderOf(logits_[i]);
+      tokens_[i] = static_cast<std::int32_t>(i);
+    }
+  }
+
+  /// Makes the shares of `count` logits. Where some are infinite, those alone have one.
+  void MakeShares(const float* logits, std::int64_t count) {
+    if (top_ == std::numeric_limits<float>::infinity()) {
+      for (std::int64_t i = 0; i < count; ++i) shares_[i] = logits[i] == top_ ? 1.0f : 0.0f;
+      return;
+    }
     std::int64_t i = 0;
-    for (; i + kLanes <= count_; i += kLanes) {
-      const Floats values = Load(logits + i);
-      tops = values > tops ? values : tops;
-      odd = values == values ? odd : values;
-    }
-    float top = GreatestLane(tops);
-    bool is_nan = SumOfLanes(odd) != SumOfLanes(odd);
-    for (; i < count_; ++i) {
-      top = logits[i] > top ? logits[i] : top;
-      is_nan |= logits[i] != logits[i];
-    }
-    if (is_nan || top == -kInfinity) return false;
-    for (std::int64_t k = 0; k < count_; ++k) {
-      orders_[k] = OrderOf(logits[k]);
-      tokens_[k] = static_cast<std::int32_t>(k);
-    }
-    if (top == kInfinity) {
-      for (std::int64_t k = 0; k < count_; ++k) shares_[k] = logits[k] == top ? 1.0f : 0.0f;
-      return true;
-    }
-    for (i = 0; i + kLanes <= count_; i += kLanes) Store(Exp(Load(logits + i) - top), shares_ + i);
-    for (; i < count_; ++i) shares_[i] = Exp(Broadcast(logits[i] - top))[0];
-    return true;
+    for (; i + kLanes <= count; i += kLanes) Store(Exp(Load(logits + i) - top_), shares_ + i);
+    for (; i < count; ++i) shares_[i] = Exp(Broadcast(logits[i] - top_))[0];
   }
 
-  /// Keeps the `k` greatest.
-  void KeepGreatest(std::int64_t k) {
-    if (k >= count_) return;
-    std::uint32_t cut = 0;
-    for (int shift = 24; shift >= 0; shift -= 8) {
-      std::int64_t counts[256] = {};
-      ForEachAt(cut, shift, [&](std::int64_t, std::uint32_t byte) { ++counts[byte]; });
-      std::uint32_t byte = 255;
-      while (byte > 0 && counts[byte] < k) k -= counts[byte--];
-      cut |= byte << shift;
-    }
-    Keep(cut, k);
-  }
-
-  /// Keeps the fewest, from the greatest share on, that have `mass` of all.
-  void KeepNucleus(double mass) {
-    const double target = mass * Total();
+  void KeepNucleusOf(double target) {
     double above = 0;  // of shares beyond the cut so far
     std::uint32_t cut = 0;
+    std::int64_t left = count_;  // whose places may be at the cut
+    for (std::int64_t i = 0; i < count_; ++i) places_[i] = static_cast<std::int32_t>(i);
     for (int shift = 24; shift >= 0; shift -= 8) {
-      double sums[256] = {};
-      std::int64_t counts[256] = {};
-      ForEachAt(cut, shift, [&](std::int64_t i, std::uint32_t byte) {
-        sums[byte] += static_cast<double>(shares_[i]);
-        ++counts[byte];
-      });
-      std::uint32_t chosen = 256;
+      // Neighbours share a byte more often than not, and would wait for each other's sums.
+      constexpr int kWays = 4;
+      double sums[256][kWays] = {};
+      std::int32_t counts[256][kWays] = {};
+      for (std::int64_t i = 0; i < left; ++i) {
+        const std::int32_t place = places_[i];
+        const std::uint32_t byte = orders_[place] >> shift & 0xffu;
+        sums[byte][i % kWays] += static_cast<double>(shares_[place]);
+        ++counts[byte][i % kWays];
+      }
+      double chosen_sum = 0;
+      std::uint32_t chosen = 0;
       for (std::uint32_t byte = 256; byte-- > 0;) {
-        if (counts[byte] == 0) continue;
-        if (chosen < 256) above += sums[chosen];
+        double sum = 0;
+        std::int64_t count = 0;
+        for (int way = 0; way < kWays; ++way) {
+          sum += sums[byte][way];
+          count += counts[byte][way];
+        }
+        if (count == 0) continue;
+        above += chosen_sum;
+        chosen_sum = sum;
         chosen = byte;
-        if (above + sums[byte] >= target) break;
+        if (above + sum >= target) break;
       }
       cut |= chosen << shift;
+      // Without branches, which nobody could foretell.
+      const std::int64_t seen = left;
+      left = 0;
+      for (std::int64_t i = 0; i < seen; ++i) {
+        const std::int32_t place = places_[i];
+        places_[left] = place;
+        left += orders_[place] >> shift == cut >> shift ? 1 : 0;
+      }
     }
-    // All at the cut have one share.
-    std::int64_t ties = 0;
-    double share = 0;
-    for (std::int64_t i = 0; i < count_; ++i) {
-      if (orders_[i] != cut) continue;
-      share = static_cast<double>(shares_[i]);
-      ++ties;
-    }
+    // Those left are at the cut and have one share.
+    const std::int64_t ties = left;
+    const auto share = static_cast<double>(shares_[places_[0]]);
     std::int64_t needed = 1;
     if (share > 0 && above + share < target) {
       const double wanted = std::ceil((target - above) / share);
       needed = wanted < static_cast<double>(ties) ? static_cast<std::int64_t>(wanted) : ties;
     }
-    Keep(cut, needed);
+    Keep({cut, needed});
   }
 
-  /// The token at `point`, from 0 to 1, of the shares in the order of indices.
-  std::int64_t At(double point) const {
-    const double target = point * Total();
-    double sum = 0;
-    std::int64_t last = 0;
-    for (std::int64_t i = 0; i < count_; ++i) {
-      if (shares_[i] == 0.0f) continue;
-      last = tokens_[i];
-      sum += static_cast<double>(shares_[i]);
-      if (sum > target) break;
-    }
-    return last;
-  }
-
- private:
-  /// Calls `visitor(i, byte)` for those whose order agrees with `cut` above byte `shift` / 8.
-  template <typename Visitor>
-  void ForEachAt(std::uint32_t cut, int shift, Visitor visitor) const {
-    const std::uint32_t high = shift == 24 ? 0u : 0xffffffffu << (shift + 8);
-    for (std::int64_t i = 0; i < count_; ++i) {
-      if ((orders_[i] & high) == (cut & high)) visitor(i, orders_[i] >> shift & 0xffu);
-    }
-  }
-
-  /// Keeps those above `cut`, and the first `ties` at it.
-  void Keep(std::uint32_t cut, std::int64_t ties) {
+  /// Keeps those above the cut, and the first of those at it.
+  void Keep(Cut cut) {
     std::int64_t kept = 0;
     for (std::int64_t i = 0; i < count_; ++i) {
-      if (orders_[i] < cut || (orders_[i] == cut && ties-- <= 0)) continue;
-      orders_[kept] = orders_[i];
+      const std::uint32_t order = orders_[i];
+      const std::int64_t ties = order == cut.number ? 1 : 0;
+      orders_[kept] = order;
       shares_[kept] = shares_[i];
       tokens_[kept] = tokens_[i];
-      ++kept;
+      kept += static_cast<std::int64_t>(order > cut.number) | (ties & (cut.ties > 0));
+      cut.ties -= ties;
     }
     count_ = kept;
   }
 
-  double Total() const {
-    double total = 0;
-    for (std::int64_t i = 0; i < count_; ++i) total += static_cast<double>(shares_[i]);
-    return total;
-  }
-
+  const float* logits_;
+  std::int64_t size_;
+  float top_ = 0;
+  // Of those taken, in the order of indices.
   std::uint32_t* orders_;
   float* shares_;
   std::int32_t* tokens_;
-  std::int64_t count_;
+  std::int64_t count_ = 0;
+  std::int32_t* places_;  // of some of those taken
+  // The order of the greatest logit of each group.
+  std::uint32_t* groups_;
+  std::int64_t group_count_;
 };
 
 template <typename T>
 void SampleRow(const SamplingTask& task, std::int64_t row) {
   const std::int64_t count = task.logits.length;
-  auto* memory = static_cast<std::uint32_t*>(
-      Scratch(ScratchPurpose::kOwn, static_cast<std::size_t>(4 * count) * sizeof(std::uint32_t)));
+  const std::size_t numbers = Candidates::MemoryFor(count) + static_cast<std::size_t>(count);
+  auto* memory =
+      static_cast<std::uint32_t*>(Scratch(ScratchPurpose::kOwn, numbers * sizeof(std::uint32_t)));
   const T* logits = reinterpret_cast<const T*>(task.logits.data) + task.logits.Offset(row);
-  Candidates candidates(memory + count, count);
-  const bool valid = candidates.Take(
-      ReadFloats(logits, task.logits.inner_stride, count, reinterpret_cast<float*>(memory)));
+  Candidates candidates(
+      ReadFloats(logits, task.logits.inner_stride, count, reinterpret_cast<float*>(memory)), count,
+      memory + count);
+  const bool valid = candidates.Read();
   std::int64_t token = 0;
   if (valid) {
     const std::int64_t k =
@@ -226,8 +368,14 @@ void SampleRow(const SamplingTask& task, std::int64_t row) {
     const double p = task.top_p_rows == nullptr
                          ? task.top_p
                          : static_cast<double>(task.top_p_rows[row * task.top_p_stride]);
-    if (k > 0) candidates.KeepGreatest(k);
-    if (p < 1) candidates.KeepNucleus(p);
+    if (k > 0 && k < count) {
+      candidates.TakeGreatest(k);
+      if (p < 1) candidates.KeepNucleus(p);
+    } else if (p < 1) {
+      candidates.TakeNucleus(p);
+    } else {
+      candidates.TakeAll();
+    }
     token = candidates.At(Draw(task.seed, task.offset, static_cast<std::uint64_t>(row)));
   }
   task.samples[row * task.samples_stride] = static_cast<std::int32_t>(token);
