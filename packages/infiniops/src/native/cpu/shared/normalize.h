@@ -80,6 +80,32 @@ void AddRow(const NormalizeTask& task, std::int64_t row) {
   }
 }
 
+/// Writes (values - mean) * scale * weight + bias for whole vectors of elements that lie side by
+/// side, and returns how many elements they are; `weight` and `bias` may be null.
+template <typename T>
+std::int64_t ScaleVectors(const T* values, std::int64_t length, Accumulator<T> mean,
+                          Accumulator<T> scale, const T* weight, const T* bias, T* out) {
+  using Vector = decltype(Load(values));
+  constexpr auto kWidth = static_cast<std::int64_t>(sizeof(Vector) / sizeof(Accumulator<T>));
+  const auto run = [&](auto finish) {
+    std::int64_t i = 0;
+    for (; i + kWidth <= length; i += kWidth) {
+      Store(finish((Load(values + i) - mean) * scale, i), out + i);
+    }
+    return i;
+  };
+  if (weight != nullptr && bias != nullptr) {
+    return run([&](Vector v, std::int64_t i) { return v * Load(weight + i) + Load(bias + i); });
+  }
+  if (weight != nullptr) {
+    return run([&](Vector v, std::int64_t i) { return v * Load(weight + i); });
+  }
+  if (bias != nullptr) {
+    return run([&](Vector v, std::int64_t i) { return v + Load(bias + i); });
+  }
+  return run([](Vector v, std::int64_t) { return v; });
+}
+
 template <typename T>
 void NormalizeRow(const NormalizeTask& task, std::int64_t row) {
   using Real = Accumulator<T>;
@@ -92,8 +118,8 @@ void NormalizeRow(const NormalizeTask& task, std::int64_t row) {
   T* out = RowAt<T>(task.out, row);
   alignas(64) Real buffer[kRowBlock];
   alignas(64) Real factors[kRowBlock];
-  const auto each_block = [&](auto block) {
-    for (std::int64_t begin = 0; begin < length; begin += kRowBlock) {
+  const auto each_block = [&](std::int64_t first, auto block) {
+    for (std::int64_t begin = first; begin < length; begin += kRowBlock) {
       block(begin, length - begin < kRowBlock ? length - begin : kRowBlock);
     }
   };
@@ -103,7 +129,7 @@ void NormalizeRow(const NormalizeTask& task, std::int64_t row) {
   // Elements that lie side by side are summed where they are, whatever their type.
   const auto sum_of_blocks = [&](auto sum_of) {
     double total = 0;
-    each_block([&](std::int64_t begin, std::int64_t count) {
+    each_block(0, [&](std::int64_t begin, std::int64_t count) {
       total += in_stride == 1 ? sum_of(input + begin, count) : sum_of(read(begin, count), count);
     });
     return total;
@@ -127,7 +153,15 @@ void NormalizeRow(const NormalizeTask& task, std::int64_t row) {
   const double variance = squares / static_cast<double>(length);
   const auto scale = static_cast<Real>(1 / __builtin_sqrt(variance + task.eps));
 
-  each_block([&](std::int64_t begin, std::int64_t count) {
+  const auto side_by_side = [](const Columns& columns) {
+    return columns.data == nullptr || columns.stride == 1;
+  };
+  std::int64_t done = 0;
+  if (in_stride == 1 && out_stride == 1 && side_by_side(task.weight) && side_by_side(task.bias)) {
+    done = ScaleVectors<T>(input, length, mean, scale, reinterpret_cast<const T*>(task.weight.data),
+                           reinterpret_cast<const T*>(task.bias.data), out);
+  }
+  each_block(done, [&](std::int64_t begin, std::int64_t count) {
     const Real* values = read(begin, count);
     Real* results = ResultBlock(out + begin * out_stride, out_stride, buffer);
     const auto column = [&](const Columns& columns) {

@@ -106,6 +106,15 @@ inline Floats Load(const Float16* values) {
 
 /// Narrows and stores `kLanes` values.
 inline void Store(Floats value, BFloat16* target) {
+#if defined(__AVX512BF16__)
+  // The instruction takes subnormal numbers for zeros.
+  constexpr int kSubnormal = 0x20;
+  if (_mm512_fpclass_ps_mask(value, kSubnormal) == 0) [[likely]] {
+    const __m256bh rounded = _mm512_cvtneps_pbh(value);
+    std::memcpy(target, &rounded, sizeof(rounded));
+    return;
+  }
+#endif
   using Bits = std::uint32_t __attribute__((vector_size(kLanes * sizeof(std::uint32_t))));
   using Halves = std::uint16_t __attribute__((vector_size(kLanes * sizeof(std::uint16_t))));
   const Bits bits = __builtin_bit_cast(Bits, value);
