@@ -17,13 +17,13 @@ TORCH_SLOT = 8
 BASELINE_SETS = ("baseline", "avx2", "avx512", "neon")
 """Instruction sets for which every CPU kernel is compiled (those of the target machine)."""
 BF16_SETS = ("avx512_bf16",)
-"""Further sets for kernels with matrix products."""
+"""Further sets for kernels that gain by instructions for bfloat16."""
 
 _SPECIALIZATION = re.compile(
     r"struct\s+Operator\s*<\s*(\w+)\s*,\s*(?:rt::)?Device::Type::k(\w+)\s*,\s*(-?\d+)\s*>"
 )
 _NAME = re.compile(r"kName(?:\[\])?\s*=\s*\"([^\"]*)\"")
-_KERNEL = re.compile(r"INFINI_OPS_CPU_(MATRIX_)?KERNEL\(\s*(\w+)\s*\)")
+_KERNEL = re.compile(r"INFINI_OPS_CPU_(BF16_)?KERNEL\(\s*(\w+)\s*\)")
 _SHARED = re.compile(r"#include \"(native/\w+/shared/\w+\.h)\"")
 
 

@@ -44,7 +44,7 @@ def test_implementations_are_found_with_slot_name_and_kernels(tmp_path: Path) ->
 def test_a_header_may_run_a_kernel_that_others_share(tmp_path: Path) -> None:
     shared = tmp_path / "native" / "cpu" / "shared"
     shared.mkdir(parents=True)
-    (shared / "walk.h").write_text("INFINI_OPS_CPU_MATRIX_KERNEL(WalkTask);\n")
+    (shared / "walk.h").write_text("INFINI_OPS_CPU_BF16_KERNEL(WalkTask);\n")
     (shared / "walk.cc").touch()
     text = '#include "native/cpu/shared/walk.h"\n' + header(0)
     (kernel,) = find(tmp_path, {"add.h": text})[0].shared

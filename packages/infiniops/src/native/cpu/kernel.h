@@ -29,14 +29,14 @@
 #if defined(__x86_64__)
 #define INFINI_OPS_CPU_FOR_EACH_SET(F, Task) \
   F(Task, baseline, kBaseline) F(Task, avx2, kAvx2) F(Task, avx512, kAvx512)
-#define INFINI_OPS_CPU_FOR_EACH_MATRIX_SET(F, Task) \
+#define INFINI_OPS_CPU_FOR_EACH_BF16_SET(F, Task) \
   INFINI_OPS_CPU_FOR_EACH_SET(F, Task) F(Task, avx512_bf16, kAvx512Bf16)
 #elif defined(__aarch64__)
 #define INFINI_OPS_CPU_FOR_EACH_SET(F, Task) F(Task, baseline, kBaseline) F(Task, neon, kNeon)
-#define INFINI_OPS_CPU_FOR_EACH_MATRIX_SET INFINI_OPS_CPU_FOR_EACH_SET
+#define INFINI_OPS_CPU_FOR_EACH_BF16_SET INFINI_OPS_CPU_FOR_EACH_SET
 #else
 #define INFINI_OPS_CPU_FOR_EACH_SET(F, Task) F(Task, baseline, kBaseline)
-#define INFINI_OPS_CPU_FOR_EACH_MATRIX_SET INFINI_OPS_CPU_FOR_EACH_SET
+#define INFINI_OPS_CPU_FOR_EACH_BF16_SET INFINI_OPS_CPU_FOR_EACH_SET
 #endif
 
 namespace infini::ops::cpu {
@@ -51,7 +51,7 @@ void* Scratch(ScratchPurpose purpose, std::size_t bytes);
 #ifdef INFINI_OPS_CPU_ISA
 
 #define INFINI_OPS_CPU_KERNEL(Task) static_assert(std::is_trivially_copyable_v<Task>)
-#define INFINI_OPS_CPU_MATRIX_KERNEL INFINI_OPS_CPU_KERNEL
+#define INFINI_OPS_CPU_BF16_KERNEL INFINI_OPS_CPU_KERNEL
 
 #else
 
@@ -131,8 +131,8 @@ inline void* TaskAddress(const TensorView& view) {
 #define INFINI_OPS_CPU_KERNEL(Task) INFINI_OPS_CPU_DEFINE_KERNELS(Task, INFINI_OPS_CPU_FOR_EACH_SET)
 
 /// The same with the sets that add instructions for matrix products.
-#define INFINI_OPS_CPU_MATRIX_KERNEL(Task) \
-  INFINI_OPS_CPU_DEFINE_KERNELS(Task, INFINI_OPS_CPU_FOR_EACH_MATRIX_SET)
+#define INFINI_OPS_CPU_BF16_KERNEL(Task) \
+  INFINI_OPS_CPU_DEFINE_KERNELS(Task, INFINI_OPS_CPU_FOR_EACH_BF16_SET)
 
 #endif  // INFINI_OPS_CPU_ISA
 

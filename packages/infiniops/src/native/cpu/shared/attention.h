@@ -72,7 +72,7 @@ struct AttentionTask {
   std::int64_t right;
   bool bottom_right;  // the last query stands at the last key; otherwise the first at the first
 };
-INFINI_OPS_CPU_MATRIX_KERNEL(AttentionTask);
+INFINI_OPS_CPU_BF16_KERNEL(AttentionTask);
 
 /// One sequence of a task: where its queries and keys begin, and how many there are.
 struct Sequence {

@@ -10,7 +10,7 @@ namespace infini::ops::cpu {
 enum class Activation { kSilu, kGelu, kGeluTanh };
 
 using GatedTask = BinaryTask<struct GatedTag, Activation>;
-INFINI_OPS_CPU_KERNEL(GatedTask);
+INFINI_OPS_CPU_BF16_KERNEL(GatedTask);
 
 #ifndef INFINI_OPS_CPU_ISA
 

@@ -28,7 +28,7 @@ struct NormalizeTask {
   double eps;
   rt::DataType dtype;
 };
-INFINI_OPS_CPU_KERNEL(NormalizeTask);
+INFINI_OPS_CPU_BF16_KERNEL(NormalizeTask);
 
 #ifndef INFINI_OPS_CPU_ISA
 

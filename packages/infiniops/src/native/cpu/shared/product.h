@@ -32,7 +32,7 @@ struct ProductTask {
   double beta;
   rt::DataType dtype;
 };
-INFINI_OPS_CPU_MATRIX_KERNEL(ProductTask);
+INFINI_OPS_CPU_BF16_KERNEL(ProductTask);
 
 }  // namespace infini::ops::cpu
 

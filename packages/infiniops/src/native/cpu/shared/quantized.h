@@ -37,7 +37,7 @@ struct QuantizedTask {
   rt::DataType dtype;  // of x, bias and out
   Rounding rounding;
 };
-INFINI_OPS_CPU_MATRIX_KERNEL(QuantizedTask);
+INFINI_OPS_CPU_BF16_KERNEL(QuantizedTask);
 
 }  // namespace infini::ops::cpu
 

@@ -123,23 +123,27 @@ float BestOfFloats(const float* values, std::int64_t count) {
   };
   Floats best[kChains];
   for (Floats& chain : best) chain = Broadcast(kWorst);
-  auto is_nan = best[0] != best[0];
-  const auto include = [&](Floats value, int chain) {
-    best[chain] = better(value, best[chain]);
-    is_nan |= value != value;
-  };
+  Unordered nan = AreUnordered(best[0], best[0]);
   std::int64_t i = 0;
   for (; i + kChains * kLanes <= count; i += kChains * kLanes) {
-#pragma GCC unroll 4
-    for (int k = 0; k < kChains; ++k) include(Load(values + i + k * kLanes), k);
+#pragma GCC unroll 2
+    for (int k = 0; k < kChains; k += 2) {
+      const Floats first = Load(values + i + k * kLanes);
+      const Floats second = Load(values + i + (k + 1) * kLanes);
+      best[k] = better(first, best[k]);
+      best[k + 1] = better(second, best[k + 1]);
+      nan |= AreUnordered(first, second);
+    }
   }
-  for (; i + kLanes <= count; i += kLanes) include(Load(values + i), 0);
+  const auto include = [&](Floats value) {
+    best[0] = better(value, best[0]);
+    nan |= AreUnordered(value, value);
+  };
+  for (; i + kLanes <= count; i += kLanes) include(Load(values + i));
   Floats last = Broadcast(kWorst);
   std::memcpy(&last, values + i, static_cast<std::size_t>(count - i) * sizeof(float));
-  include(last, 1);
-  int any = 0;
-  for (int lane = 0; lane < kLanes; ++lane) any |= is_nan[lane];
-  if (any != 0) return __builtin_nanf("");
+  include(last);
+  if (Any(nan)) return __builtin_nanf("");
   const Floats all = better(better(best[0], best[1]), better(best[2], best[3]));
   return kGreatest ? GreatestLane(all) : -GreatestLane(-all);
 }
@@ -233,16 +237,19 @@ Partial<Real> ReduceSegment(const ReduceTask& task, const char* from, std::int64
   const Rows& reduced = task.reduced;
   alignas(64) Real buffer[kRowBlock];
   Partial<Real> partial;
-  const bool sums_narrow =
-      std::is_same_v<Real, float> && size < static_cast<std::int64_t>(sizeof(Real)) &&
-      reduced.inner_stride == 1 && most == nullptr &&
-      (task.reduction == Reduction::kSum || task.reduction == Reduction::kMean);
+  const bool sums = task.reduction == Reduction::kSum || task.reduction == Reduction::kMean;
+  const bool side_by_side =
+      std::is_same_v<Real, float> && reduced.inner_stride == 1 && most == nullptr;
+  const bool sums_narrow = sums && side_by_side && size < static_cast<std::int64_t>(sizeof(Real));
+  // A greatest float is the same whatever the blocks, and needs no buffer.
+  const bool any_block = !sums && side_by_side && task.dtype == rt::DataType::kFloat32;
+  const std::int64_t block = any_block ? kSegment : kRowBlock;
   std::int64_t row = begin / reduced.length;
   std::int64_t column = begin % reduced.length;
   while (begin < end) {
     std::int64_t count = reduced.length - column;
     if (count > end - begin) count = end - begin;
-    if (count > kRowBlock) count = kRowBlock;
+    if (count > block) count = block;
     const std::int64_t offset = reduced.Offset(row) + column * reduced.inner_stride;
     if (sums_narrow) {
       partial.sum += SumOfNarrow(task, from + offset * size, count);

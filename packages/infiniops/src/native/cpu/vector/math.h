@@ -46,6 +46,47 @@ inline Floats WithSign(Floats magnitude, Floats sign) {
   return AsFloats(AsInts(magnitude) | (AsInts(sign) & INT32_MIN));
 }
 
+/// The greater or lesser of each lane; `b` where either is NaN.
+inline Floats GreaterOf(Floats a, Floats b) {
+#if defined(__AVX512F__)
+  return _mm512_max_ps(a, b);
+#elif defined(__AVX2__)
+  return _mm256_max_ps(a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
+inline Floats LesserOf(Floats a, Floats b) {
+#if defined(__AVX512F__)
+  return _mm512_min_ps(a, b);
+#elif defined(__AVX2__)
+  return _mm256_min_ps(a, b);
+#else
+  return a < b ? a : b;
+#endif
+}
+
+/// Which lanes, or whether any is NaN in `a` or in `b`.
+#if defined(__AVX512F__)
+using Unordered = __mmask16;
+inline Unordered AreUnordered(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
+inline bool Any(Unordered lanes) { return lanes != 0; }
+#else
+using Unordered = Ints;
+inline Unordered AreUnordered(Floats a, Floats b) { return (a != a) | (b != b); }
+#endif
+
+/// numerator / denominator for denominators from 1 to 2, within 1.5 units of the last place.
+inline Floats QuotientNearOne(Floats numerator, Floats denominator) {
+#if defined(__AVX512F__)
+  const Floats guess = _mm512_rcp14_ps(denominator);
+  const Floats missing = _mm512_fnmadd_ps(denominator, guess, Floats{} + 1.0f);
+  return numerator * MultiplyAdd(guess, missing, guess);
+#else
+  return numerator / denominator;
+#endif
+}
+
 inline Floats Sqrt(Floats x) {
 #if defined(__AVX512F__)
   return _mm512_sqrt_ps(x);
@@ -62,12 +103,9 @@ inline Floats Sqrt(Floats x) {
 }
 inline double Sqrt(double x) { return __builtin_sqrt(x); }
 
-/// e to the power x.
-inline Floats Exp(Floats x) {
-  const Floats least = Broadcast(-104.0f);
-  const Floats most = Broadcast(89.0f);
-  Floats t = x < least ? least : x;  // NaN passes
-  t = t > most ? most : t;
+/// e to the power x, for x that is 89 at most.
+inline Floats ExpOfSmall(Floats x) {
+  const Floats t = GreaterOf(Broadcast(-104.0f), x);
   // 1.5 * 2^23: the sum rounds to an integer, which stands in its low bits.
   const Floats magic = Broadcast(12582912.0f);
   const Floats shifted = MultiplyAdd(t, Broadcast(0x1.715476p+0f), magic);
@@ -90,6 +128,9 @@ inline Floats Exp(Floats x) {
   return value * scale * AsFloats((exponent - half + 127) << 23);
 #endif
 }
+
+/// e to the power x.
+inline Floats Exp(Floats x) { return ExpOfSmall(LesserOf(Broadcast(89.0f), x)); }
 inline double Exp(double x) { return __builtin_exp(x); }
 
 /// The natural logarithm.
@@ -222,8 +263,8 @@ inline double Erf(double x) { return __builtin_erf(x); }
 
 /// 1 / (1 + exp(-x)), by a power that does not overflow.
 inline Floats Sigmoid(Floats x) {
-  const Floats power = Exp(-Abs(x));
-  return (x < Floats{} ? power : Broadcast(1.0f)) / (1.0f + power);
+  const Floats power = ExpOfSmall(-Abs(x));
+  return QuotientNearOne(x < Floats{} ? power : Broadcast(1.0f), 1.0f + power);
 }
 inline double Sigmoid(double x) {
   const double power = Exp(-Abs(x));
@@ -232,8 +273,8 @@ inline double Sigmoid(double x) {
 
 /// x times its sigmoid.
 inline Floats Silu(Floats x) {
-  const Floats power = Exp(-Abs(x));
-  return (x < Floats{} ? x * power : x) / (1.0f + power);
+  const Floats power = ExpOfSmall(-Abs(x));
+  return QuotientNearOne(x < Floats{} ? x * power : x, 1.0f + power);
 }
 inline double Silu(double x) { return x * Sigmoid(x); }
 
@@ -241,7 +282,7 @@ inline double Silu(double x) { return x * Sigmoid(x); }
 /// than that of `Erf`, at half of its work.
 inline Floats ErfByFraction(Floats x) {
   const Floats size = Abs(x);
-  const Floats t = size > Broadcast(4.0f) ? Broadcast(4.0f) : size;  // NaN passes
+  const Floats t = LesserOf(Broadcast(4.0f), size);
   const Floats square = t * t;
   Floats p = Broadcast(0x1.0b01f6p-19f);
   p = MultiplyAdd(p, square, Broadcast(0x1.2a22f4p-12f));
@@ -402,26 +443,6 @@ Floats FloorDivideFloats(Floats a, Floats b) {
 
 inline Floats FloorDivide(Floats a, Floats b) { return internal::FloorDivideFloats<true>(a, b); }
 inline Floats Remainder(Floats a, Floats b) { return internal::FloorDivideFloats<false>(a, b); }
-
-/// The greater or lesser of each lane; `b` where either is NaN.
-inline Floats GreaterOf(Floats a, Floats b) {
-#if defined(__AVX512F__)
-  return _mm512_max_ps(a, b);
-#elif defined(__AVX2__)
-  return _mm256_max_ps(a, b);
-#else
-  return a > b ? a : b;
-#endif
-}
-inline Floats LesserOf(Floats a, Floats b) {
-#if defined(__AVX512F__)
-  return _mm512_min_ps(a, b);
-#elif defined(__AVX2__)
-  return _mm256_min_ps(a, b);
-#else
-  return a < b ? a : b;
-#endif
-}
 
 /// The larger and the smaller value; NaN where an operand is NaN.
 template <typename V>

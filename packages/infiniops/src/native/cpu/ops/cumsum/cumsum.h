@@ -22,43 +22,69 @@ INFINI_OPS_CPU_KERNEL(CumsumTask);
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
-/// The running sums of one row: of floats in double, of integers modulo 2^64.
+/// The running sums of a row of integers, modulo 2^64.
 template <typename T>
 void SumRow(const CumsumTask& task, std::int64_t row) {
   const T* from = RowAt<const T>(task.input, row);
-  const std::int64_t length = task.input.length;
-  const std::int64_t in_stride = task.input.inner_stride;
-  const std::int64_t out_stride = task.out.inner_stride;
-  if constexpr (std::is_same_v<T, Bool> || std::is_integral_v<T>) {
-    auto* to = RowAt<std::int64_t>(task.out, row);
-    std::uint64_t sum = 0;
-    for (std::int64_t i = 0; i < length; ++i) {
-      if constexpr (std::is_same_v<T, Bool>) {
-        sum += from[i * in_stride].byte != 0;
-      } else {
-        sum += static_cast<std::uint64_t>(from[i * in_stride]);
-      }
-      to[i * out_stride] = static_cast<std::int64_t>(sum);
+  auto* to = RowAt<std::int64_t>(task.out, row);
+  std::uint64_t sum = 0;
+  for (std::int64_t i = 0; i < task.input.length; ++i) {
+    const T value = from[i * task.input.inner_stride];
+    if constexpr (std::is_same_v<T, Bool>) {
+      sum += value.byte != 0;
+    } else {
+      sum += static_cast<std::uint64_t>(value);
     }
-  } else if constexpr (!std::is_same_v<T, Complex<float>> && !std::is_same_v<T, Complex<double>>) {
-    T* to = RowAt<T>(task.out, row);
-    double sum = 0;
-    for (std::int64_t i = 0; i < length; ++i) {
+    to[i * task.out.inner_stride] = static_cast<std::int64_t>(sum);
+  }
+}
+
+/// The running sums of `kRows` rows of floats, in double. Those of a row wait for each other, so
+/// several rows take hardly longer than one.
+template <typename T, int kRows>
+void SumRows(const CumsumTask& task, std::int64_t row) {
+  const T* from[kRows];
+  T* to[kRows];
+  double sums[kRows] = {};
+  for (int r = 0; r < kRows; ++r) {
+    from[r] = RowAt<const T>(task.input, row + r);
+    to[r] = RowAt<T>(task.out, row + r);
+  }
+  for (std::int64_t i = 0; i < task.input.length; ++i) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const T value = from[r][i * task.input.inner_stride];
+      T* target = to[r] + i * task.out.inner_stride;
       if constexpr (std::is_same_v<T, Compute<T>>) {
-        sum += static_cast<double>(from[i * in_stride]);
-        to[i * out_stride] = static_cast<T>(sum);
+        sums[r] += static_cast<double>(value);
+        *target = static_cast<T>(sums[r]);
       } else {
-        sum += static_cast<double>(Widen(from[i * in_stride]));
-        Narrow(static_cast<float>(sum), to + i * out_stride);
+        sums[r] += static_cast<double>(Widen(value));
+        Narrow(static_cast<float>(sums[r]), target);
       }
     }
   }
 }
 
+/// Rows of floats that are summed at the same time.
+inline constexpr int kRowsTogether = 4;
+
 void Run(const CumsumTask& task) {
   VisitDtype(task.dtype, [&]<typename T>(Type<T>) {
-    ForEachRow(task.input.count, task.input.length,
-               [&task](std::int64_t row) { SumRow<T>(task, row); });
+    if constexpr (std::is_same_v<T, Bool> || std::is_integral_v<T>) {
+      ForEachRow(task.input.count, task.input.length,
+                 [&task](std::int64_t row) { SumRow<T>(task, row); });
+    } else if constexpr (!std::is_same_v<T, Complex<float>> &&
+                         !std::is_same_v<T, Complex<double>>) {
+      const std::int64_t groups = (task.input.count + kRowsTogether - 1) / kRowsTogether;
+      ForEachRow(groups, task.input.length * kRowsTogether, [&task](std::int64_t group) {
+        const std::int64_t row = group * kRowsTogether;
+        const std::int64_t end =
+            row + kRowsTogether < task.input.count ? row + kRowsTogether : task.input.count;
+        if (end - row == kRowsTogether) return SumRows<T, kRowsTogether>(task, row);
+        for (std::int64_t one = row; one < end; ++one) SumRows<T, 1>(task, one);
+      });
+    }
   });
 }
 
