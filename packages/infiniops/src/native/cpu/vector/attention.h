@@ -5,6 +5,9 @@
 
 #include <infini/rt/parallel.h>
 
+#include <optional>
+#include <utility>
+
 #include "native/cpu/vector/attention_blocks.h"
 #include "native/cpu/vector/attention_stream.h"
 
@@ -12,6 +15,10 @@ namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
 /// Multiply-adds that are worth a thread of their own.
 inline constexpr double kAttentionGrain = 128 * 1024;
+
+/// Most key heads whose keys lie side by side that are streamed together: memory is then read
+/// nearly in order.
+inline constexpr std::int64_t kHeadsTogether = 8;
 
 /// How a sequence is split; a function of its own lengths alone.
 struct Split {
@@ -75,7 +82,7 @@ class Attention {
     const double each = work_ / static_cast<double>(items) + 1;
     const auto grain = static_cast<std::int64_t>(kAttentionGrain / each) + 1;
     rt::ParallelFor(items, grain, [this](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t item = begin; item < end; ++item) RunItem(item);
+      while (begin < end) begin += RunItems(begin, end);
     });
     if (!combines_) return;
     rt::ParallelFor(task_.batch * task_.key_heads, grain,
@@ -120,7 +127,9 @@ class Attention {
             .width = task_.heads / task_.key_heads};
   }
 
-  void RunItem(std::int64_t item) const {
+  /// Runs item `item`, and with it items before `end` whose keys lie beside its own. Returns how
+  /// many that are.
+  std::int64_t RunItems(std::int64_t item, std::int64_t end) const {
     std::int64_t low = 0;  // the sequence is in [low, high)
     std::int64_t high = task_.batch;
     while (high - low > 1) {
@@ -129,39 +138,52 @@ class Attention {
     }
     const Split split(task_, SequenceOf(task_, low));
     const std::int64_t own = item - starts_[low];
-    if (split.streamed) {
-      // All heads of a chunk together: caches keep the heads of a token side by side.
-      Stream(GroupOf(low, own % task_.key_heads), own / task_.key_heads, split.parts);
-    } else {
+    if (!split.streamed) {
       Block(GroupOf(low, own / split.parts), own % split.parts, split.parts);
+      return 1;
     }
+    // All heads of a chunk after one another: caches keep the heads of a token side by side.
+    const std::int64_t head = own % task_.key_heads;
+    const bool beside = task_.key.head < task_.key.token && task_.value.head < task_.value.token;
+    const std::int64_t count =
+        beside ? Least(Least(end - item, task_.key_heads - head), kHeadsTogether) : 1;
+    Stream(low, head, count, own / task_.key_heads, split.parts);
+    return count;
   }
 
-  void Stream(const Group& group, std::int64_t chunk, std::int64_t chunks) const {
-    const std::int64_t rows = group.rows();
-    const std::int64_t floats = Partial::Size(rows, task_.value_size);
-    const auto carve = [&](Carver carver, float** partial) {
-      const StreamBuffers<T> buffers(&carver, task_, rows);
-      *partial = carver.Take<float>(floats);
-      return std::pair(buffers, carver.bytes());
+  /// Streams a chunk of `count` key heads from `head` on, block by block of all of them.
+  void Stream(std::int64_t index, std::int64_t head, std::int64_t count, std::int64_t chunk,
+              std::int64_t chunks) const {
+    const Group first = GroupOf(index, head);
+    const std::int64_t floats = Partial::Size(first.rows(), task_.value_size);
+    const auto take = [&](Carver* carver) {
+      const StreamBuffers<T> buffers(carver, task_, first.rows());
+      return std::pair(buffers, carver->Take<float>(floats));
     };
-    float* memory = nullptr;
-    const std::size_t bytes = carve(Carver(nullptr), &memory).second;
-    const StreamBuffers<T> buffers =
-        carve(Carver(Scratch(ScratchPurpose::kOwn, bytes)), &memory).first;
-    if (chunks > 1) {
-      memory =
-          partials_ + partial_starts()[group.index] + (group.key_head * chunks + chunk) * floats;
+    Carver sizing(nullptr);
+    for (std::int64_t i = 0; i < count; ++i) take(&sizing);
+    Carver carver(Scratch(ScratchPurpose::kOwn, sizing.bytes()));
+    const std::int64_t begin = chunk * kChunkKeys;
+    const std::int64_t end = Least(begin + kChunkKeys, first.sequence.keys);
+    std::optional<StreamedChunk<T>> heads[kHeadsTogether];
+    for (std::int64_t i = 0; i < count; ++i) {
+      auto [buffers, memory] = take(&carver);
+      if (chunks > 1) {
+        memory = partials_ + partial_starts()[index] + ((head + i) * chunks + chunk) * floats;
+      }
+      heads[i].emplace(GroupOf(index, head + i), begin, end, buffers,
+                       Partial::At(memory, first.rows()));
     }
-    const Partial partial = Partial::At(memory, rows);
-    const std::int64_t first = chunk * kChunkKeys;
-    const std::int64_t last = Least(first + kChunkKeys, group.sequence.keys);
-    StreamedChunk<T>(group, first, last, buffers, partial).Run();
+    const std::int64_t blocks = heads[0]->blocks();
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      for (std::int64_t i = 0; i < count; ++i) heads[i]->ScoreBlock(block);
+    }
+    for (std::int64_t i = 0; i < count; ++i) heads[i]->Soften();
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      for (std::int64_t i = 0; i < count; ++i) heads[i]->MixBlock(block);
+    }
     if (chunks > 1) return;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      WriteRow<T>(group, row, partial.mixed + row * task_.value_size, partial.states[row].sum,
-                  buffers.row);
-    }
+    for (std::int64_t i = 0; i < count; ++i) heads[i]->Write();
   }
 
   void Block(const Group& group, std::int64_t part, std::int64_t parts) const {

@@ -234,7 +234,7 @@ struct StreamBuffers {
 };
 
 /// Attends all rows of a group, at most `kStreamRows`, to the keys of one chunk: first all scores,
-/// then all values, so that each is read as one stream.
+/// block by block, then all values, so that each is read as one stream.
 template <typename T>
 class StreamedChunk {
  public:
@@ -260,14 +260,51 @@ class StreamedChunk {
         any_[block] |= seen_[block][row];
       }
     }
-  }
-
-  void Run() {
     Clear(buffers_.zero, Greatest(task_.size, task_.value_size));
     Clear(partial_.mixed, rows_ * task_.value_size);
-    Score();
+    ReadQueries();
+  }
+
+  std::int64_t blocks() const { return blocks_; }
+
+  void ScoreBlock(std::int64_t block) {
+    if (any_[block] == 0) return;
+    const std::int64_t steps = WholeSteps<T>(task_.size);
+    const std::int64_t ahead = AheadOf(task_.key, task_.size);
+    const T* keys[kKeyBlock];
+    FindRows(group_, task_.key, task_.size, first_ + block * kKeyBlock, any_[block], buffers_.zero,
+             buffers_.copies, keys);
+    VisitRows(rows_, [&]<int kRows>(std::int64_t row, std::integral_constant<int, kRows>) {
+      ScoreRows<T, kRows>(buffers_.queries + row * steps, steps, keys, row == 0 ? ahead : 0,
+                          task_.size, buffers_.scores + row * kChunkKeys + block * kKeyBlock);
+    });
+  }
+
+  /// Makes powers of the scores of all blocks.
+  void Soften() {
     for (std::int64_t row = 0; row < rows_; ++row) SoftenRow(row);
-    Mix();
+  }
+
+  void MixBlock(std::int64_t block) {
+    if (any_[block] == 0) return;
+    const std::int64_t ahead = AheadOf(task_.value, task_.value_size);
+    const T* values[kKeyBlock];
+    FindRows(group_, task_.value, task_.value_size, first_ + block * kKeyBlock, any_[block],
+             buffers_.zero, buffers_.copies, values);
+    VisitRows(rows_, [&]<int kRows>(std::int64_t row, std::integral_constant<int, kRows>) {
+      const std::int64_t at = row * kChunkKeys + block * kKeyBlock;
+      MixRows<T, kRows>(buffers_.powers + at / PanelOf<T>::kDepth, buffers_.scores + at, values,
+                        row == 0 ? ahead : 0, task_.value_size,
+                        partial_.mixed + row * task_.value_size);
+    });
+  }
+
+  /// Writes the outputs of a sequence of one chunk.
+  void Write() const {
+    for (std::int64_t row = 0; row < rows_; ++row) {
+      WriteRow<T>(group_, row, partial_.mixed + row * task_.value_size, partial_.states[row].sum,
+                  buffers_.row);
+    }
   }
 
  private:
@@ -281,7 +318,7 @@ class StreamedChunk {
     return IsPlain(heads, size) && task_.pages.rows.data == nullptr ? kAheadKeys * heads.token : 0;
   }
 
-  void Score() {
+  void ReadQueries() {
     const std::int64_t steps = WholeSteps<T>(task_.size);
     Clear(buffers_.queries, rows_ * steps);
     for (std::int64_t row = 0; row < rows_; ++row) {
@@ -295,17 +332,6 @@ class StreamedChunk {
           buffers_.queries[row * steps + d] = Widen(buffers_.query[d]);
         }
       }
-    }
-    const std::int64_t ahead = AheadOf(task_.key, task_.size);
-    for (std::int64_t block = 0; block < blocks_; ++block) {
-      if (any_[block] == 0) continue;
-      const T* keys[kKeyBlock];
-      FindRows(group_, task_.key, task_.size, first_ + block * kKeyBlock, any_[block],
-               buffers_.zero, buffers_.copies, keys);
-      VisitRows(rows_, [&]<int kRows>(std::int64_t row, std::integral_constant<int, kRows>) {
-        ScoreRows<T, kRows>(buffers_.queries + row * steps, steps, keys, row == 0 ? ahead : 0,
-                            task_.size, buffers_.scores + row * kChunkKeys + block * kKeyBlock);
-      });
     }
   }
 
@@ -334,26 +360,10 @@ class StreamedChunk {
     partial_.states[row] = state;
   }
 
-  void Mix() {
-    const std::int64_t ahead = AheadOf(task_.value, task_.value_size);
-    for (std::int64_t block = 0; block < blocks_; ++block) {
-      if (any_[block] == 0) continue;
-      const T* values[kKeyBlock];
-      FindRows(group_, task_.value, task_.value_size, first_ + block * kKeyBlock, any_[block],
-               buffers_.zero, buffers_.copies, values);
-      VisitRows(rows_, [&]<int kRows>(std::int64_t row, std::integral_constant<int, kRows>) {
-        const std::int64_t at = row * kChunkKeys + block * kKeyBlock;
-        MixRows<T, kRows>(buffers_.powers + at / PanelOf<T>::kDepth, buffers_.scores + at, values,
-                          row == 0 ? ahead : 0, task_.value_size,
-                          partial_.mixed + row * task_.value_size);
-      });
-    }
-  }
-
-  const Group& group_;
+  const Group group_;
   const AttentionTask& task_;
-  const StreamBuffers<T>& buffers_;
-  const Partial& partial_;
+  const StreamBuffers<T> buffers_;
+  const Partial partial_;
   const std::int64_t rows_;
   const std::int64_t first_;
   const std::int64_t blocks_;

@@ -76,12 +76,14 @@ using Unordered = Ints;
 inline Unordered AreUnordered(Floats a, Floats b) { return (a != a) | (b != b); }
 #endif
 
-/// numerator / denominator for denominators from 1 to 2, within 1.5 units of the last place.
+/// numerator / denominator for denominators from 1 to 2, within 0.6 units of the last place.
 inline Floats QuotientNearOne(Floats numerator, Floats denominator) {
 #if defined(__AVX512F__)
   const Floats guess = _mm512_rcp14_ps(denominator);
   const Floats missing = _mm512_fnmadd_ps(denominator, guess, Floats{} + 1.0f);
-  return numerator * MultiplyAdd(guess, missing, guess);
+  const Floats reciprocal = MultiplyAdd(guess, missing, guess);
+  const Floats quotient = numerator * reciprocal;
+  return MultiplyAdd(_mm512_fnmadd_ps(denominator, quotient, numerator), reciprocal, quotient);
 #else
   return numerator / denominator;
 #endif
