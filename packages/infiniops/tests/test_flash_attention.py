@@ -443,3 +443,30 @@ def test_bad_lengths_reach_the_stream_on_sim_and_write_nothing(devices: list[str
         rt.select_backend("cpu")
     back = torch.from_dlpack(there["k_cache"].to_cpu())
     assert torch.equal(back, given["k_cache"])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("heads", [1, 3, 8, 11])
+def test_heads_that_lie_side_by_side_give_the_bits_of_heads_apart(
+    heads: int, dtype: Any, seed: int, by_threads: Any
+) -> None:
+    """A cache keeps the heads of a token together, and they are streamed together."""
+    torch.manual_seed(seed)
+    k, v = (torch.randn(2, 1100, heads, 40).to(dtype) for _ in range(2))
+    q = torch.randn(2, 1, 2 * heads, 40).to(dtype)
+    lens = torch.tensor([1100, 37])
+    together = by_threads(lambda: with_cache(q, k, v, cache_seqlens=lens, causal=True))
+    apart_k, apart_v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in (k, v))
+    apart = with_cache(q, apart_k, apart_v, cache_seqlens=lens, causal=True)
+    alone = torch.cat(
+        [
+            with_cache(
+                q[:, :, 2 * h : 2 * h + 2], k[:, :, h : h + 1], v[:, :, h : h + 1],
+                cache_seqlens=lens, causal=True,
+            )
+            for h in range(heads)
+        ],
+        2,
+    )  # fmt: skip
+    for found in (*together, apart):
+        assert torch.equal(found, alone)

@@ -173,8 +173,8 @@ template <typename Function>
 void ForEachRowBlock(const OutputBlock& block, Function function) {
   const std::int64_t size = EvenBlock(block.rows, kBlockRows, kMaxTileRows);
   for (std::int64_t row = 0; row < block.rows; row += size) {
-    function(OutputBlock{block.row + row, Least(size, block.rows - row), block.column,
-                         block.columns});
+    function(
+        OutputBlock{block.row + row, Least(size, block.rows - row), block.column, block.columns});
   }
 }
 

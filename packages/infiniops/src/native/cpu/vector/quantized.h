@@ -131,18 +131,18 @@ class QuantizedProduct : QuantizedBase<T> {
 #endif
       RunFewRowsOfInt4<Steps>();
     } else {
-      ForEachOutputBlock(
-          1, rows(), columns(), depth(), kBlocksTogether,
-          [&](std::int64_t, const OutputBlock& block) {
-            // Whole numbers are exact in bf16; few rows give the same bits whatever their strides.
-            const bool narrow =
-                task_.group == 0 || task_.rounding == QuantizedTask::Rounding::kWeight;
-            if (narrow && !few) {
-              RunBlock<Narrow>(block);
-            } else {
-              RunBlock<float>(block);
-            }
-          });
+      ForEachOutputBlock(1, rows(), columns(), depth(), kBlocksTogether,
+                         [&](std::int64_t, const OutputBlock& block) {
+                           // Whole numbers are exact in bf16; few rows give the same bits whatever
+                           // their strides.
+                           const bool narrow = task_.group == 0 ||
+                                               task_.rounding == QuantizedTask::Rounding::kWeight;
+                           if (narrow && !few) {
+                             RunBlock<Narrow>(block);
+                           } else {
+                             RunBlock<float>(block);
+                           }
+                         });
     }
   }
 
