@@ -3,8 +3,8 @@
 // The polynomials are minimax fits of their own; ranges are reduced by exact steps, so every lane
 // has the same result in every instruction set up to the rounding of fused products. Largest errors
 // over all floats, in units of the last place: Exp 1.1, Log 0.8, Sin and Cos 2.2 (to |x| = 6400,
-// libm above), Tanh 1.3, Erf 1.2, Sigmoid and Silu 2.5, Power 0.51. Subnormal results are exact to
-// their last place, NaN gives NaN. For a double, libm computes.
+// libm above), Tanh 1.3, Erf 1.2, Sigmoid 2.4, Silu 3.3, Power 0.51. Subnormal results, except
+// those of Silu, are exact to their last place, NaN gives NaN. For a double, libm computes.
 #ifndef INFINI_OPS_NATIVE_CPU_VECTOR_MATH_H_
 #define INFINI_OPS_NATIVE_CPU_VECTOR_MATH_H_
 
