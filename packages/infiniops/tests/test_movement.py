@@ -27,10 +27,16 @@ def test_embedding_takes_rows(dtype: Any, index_dtype: Any) -> None:
     assert torch.equal(infini.ops.embedding(index[0, 0], weight), weight[index[0, 0]])
 
 
-@pytest.mark.parametrize("bad", [-1, 50, INT64_MAX, -(2**63)])
-def test_positions_outside_are_errors_and_write_nothing(bad: int) -> None:
+@pytest.mark.parametrize(
+    ("index_dtype", "bad"),
+    [
+        *((torch.int32, bad) for bad in (-1, 50, 2**31 - 1, -(2**31))),
+        *((torch.int64, bad) for bad in (-1, 50, 2**32, INT64_MAX, -(2**63))),
+    ],
+)
+def test_positions_outside_are_errors_and_write_nothing(index_dtype: Any, bad: int) -> None:
     weight = torch.randn(50, 3)
-    index = torch.tensor([1, 2, bad])
+    index = torch.tensor([1, 2, bad], dtype=index_dtype)
     place = rf"`\w+` is {bad} at element 2; expected 0 to 49"
     out = torch.full((3, 3), 5.0)
     with pytest.raises(ValueError, match=place):
@@ -46,20 +52,58 @@ def test_positions_outside_are_errors_and_write_nothing(bad: int) -> None:
     assert (large == 5).all()
 
 
+@pytest.mark.parametrize("index_dtype", [torch.uint8, torch.int16, torch.uint64, torch.float32])
+def test_numbers_of_places_are_int32_or_int64(index_dtype: Any) -> None:
+    x, index = torch.ones(5, 3), torch.zeros(2).to(index_dtype)
+    column = index.reshape(2, 1)
+    for call in (
+        lambda: infini.ops.embedding(index, x),
+        lambda: infini.ops.index_select(x, 0, index),
+        lambda: infini.ops.gather(x, 0, column),
+        lambda: infini.ops.scatter(x, 0, column, torch.ones(2, 1)),
+    ):
+        with pytest.raises(TypeError, match="expected one of int32, int64"):
+            call()
+
+
+def test_a_dimension_without_places_is_named() -> None:
+    index, out = torch.zeros(3, 2, dtype=torch.int64), torch.ones(3, 2)
+    message = (
+        "on cpu:0: `index` has 6 numbers of places, but `input` of shape [0, 2] has no place along "
+        "dimension 0"
+    )
+    with pytest.raises(ValueError) as error:
+        infini.ops.gather(torch.ones(0, 2), 0, index, out=out)
+    assert str(error.value) == f"gather {message}"
+    assert (out == 1).all()
+    with pytest.raises(ValueError) as error:
+        infini.ops.scatter(torch.ones(0, 2), 0, index, out)
+    assert str(error.value) == f"scatter {message}"
+    assert infini.ops.gather(torch.ones(0, 2), 0, index[:0]).shape == (0, 2)
+    assert infini.ops.scatter(torch.ones(0, 2), 0, index[:0], out).shape == (0, 2)
+
+
 def test_an_empty_table_has_no_rows() -> None:
     with pytest.raises(ValueError, match="expected 0 to -1"):
         infini.ops.embedding(torch.tensor([0]), torch.ones(0, 4))
     assert infini.ops.embedding(torch.tensor([0, 1]), torch.ones(2, 0)).shape == (2, 0)
 
 
-@pytest.mark.parametrize("threads", range(3))
-def test_the_last_of_several_writes_stays(threads: int) -> None:
-    index = torch.zeros(40_000, 3, dtype=torch.int64)
+@pytest.mark.parametrize("index_dtype", [torch.int32, torch.int64])
+def test_the_last_of_several_writes_stays(index_dtype: Any, by_threads: Any) -> None:
+    index = torch.zeros(40_000, 3, dtype=index_dtype)
     src = torch.arange(120_000.0).reshape(40_000, 3)
-    out = infini.ops.scatter(torch.zeros(2, 3), 0, index, src)
-    assert out.tolist() == [src[-1].tolist(), [0, 0, 0]]
-    turned = infini.ops.scatter(torch.zeros(3, 2), 1, index.t(), src.t())
-    assert torch.equal(turned, out.t())
+    wanted = [src[-1].tolist(), [0, 0, 0]]
+
+    def rows() -> Any:
+        return infini.ops.scatter(torch.zeros(2, 3), 0, index, src).tolist()
+
+    def columns() -> Any:
+        return infini.ops.scatter(torch.zeros(3, 2), 1, index.t(), src.t()).t().tolist()
+
+    for function in (rows, columns):
+        for _ in range(13):  # of four numbers of threads each
+            assert by_threads(function) == [wanted] * 4
 
 
 def test_scatter_and_gather_check_shapes() -> None:

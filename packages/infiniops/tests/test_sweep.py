@@ -6,6 +6,11 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
+from devices import (  # type: ignore[import-not-found]  # noqa: E402  # on the path by conftest, after the skip
+    bits,
+    fetched,
+    moved,
+)
 from inputs import (  # type: ignore[import-not-found]  # noqa: E402  # on the path by conftest, after the skip
     dtypes_of_inputs,
     random_inputs,
@@ -13,10 +18,13 @@ from inputs import (  # type: ignore[import-not-found]  # noqa: E402  # on the p
 from sweep import (  # type: ignore[import-not-found]  # noqa: E402  # on the path by conftest, after the skip
     Sweep,
     cases,
+    emptied_shapes,
+    expected_of,
     fits,
     load_sweeps,
     report,
     run_layout,
+    sampled_cases,
 )
 
 import infini.ops  # noqa: E402  # after the setting or skip above
@@ -51,6 +59,56 @@ def test_every_operator_of_the_build_has_a_sweep() -> None:
     assert tuple(sweep.operator for sweep in SWEEPS) == infini.ops.operators()
 
 
+WITH_SHAPES = [sweep for sweep in SWEEPS if sweep.shapes]
+
+
+@pytest.mark.parametrize("sweep", WITH_SHAPES, ids=lambda sweep: sweep.operator)
+def test_each_size_may_be_zero(sweep: Sweep, seed: int) -> None:
+    """What torch gives of no elements, or an error where torch raises one; then a call as usual."""
+    generator = torch.Generator().manual_seed(seed)
+    function = getattr(infini.ops, sweep.operator)
+    ran = 0
+    for dtype in sweep.tolerance:
+        usual = next(iter(sampled_cases(sweep, dtype, generator)))
+        for (size, shapes), attributes in itertools.product(
+            emptied_shapes(sweep), sweep.attributes
+        ):
+            if not fits(sweep, shapes, attributes):
+                continue
+            dtypes = dtypes_of_inputs(sweep.inputs, sweep.main, dtype, size)
+            inputs = random_inputs(sweep.inputs, shapes, dtypes, attributes, generator)
+            case = f"{dtype} {shapes} {attributes}"
+            try:
+                expected = expected_of(sweep, inputs, attributes)
+            except (RuntimeError, IndexError):
+                with pytest.raises(ValueError, match=f"^{sweep.operator}.*: .*`"):
+                    function(**inputs, **attributes)
+                continue
+            made = _tuple(function(**inputs, **attributes))
+            for one, wanted in zip(made, expected, strict=True):
+                report(sweep, one, wanted, case, sweep.tolerance[dtype])
+            ran += 1
+        name, attributes, absent, inputs = usual
+        given = {name: value for name, value in inputs.items() if name not in absent}
+        made = _tuple(function(**given, **attributes))
+        for one, wanted in zip(made, expected_of(sweep, inputs, attributes), strict=True):
+            report(sweep, one, wanted, f"{dtype} {name} after empty", sweep.tolerance[dtype])
+    assert ran > 0
+
+
+@pytest.mark.parametrize("sweep", WITH_SHAPES, ids=lambda sweep: sweep.operator)
+def test_equal_calls_give_equalbits(sweep: Sweep, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    function = getattr(infini.ops, sweep.operator)
+    for dtype in sweep.tolerance:
+        for shape, attributes, absent, inputs in sampled_cases(sweep, dtype, generator):
+            given = {name: value for name, value in inputs.items() if name not in absent}
+            first, second = (_tuple(function(**given, **attributes)) for _ in range(2))
+            assert [bits(one) for one in first] == [bits(one) for one in second], (
+                f"{sweep.operator} {dtype} {shape} {attributes} without {absent}"
+            )
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize("sweep", SWEEPS, ids=lambda sweep: sweep.operator)
 def test_every_device_gives_what_the_cpu_gives(sweep: Sweep, devices: list[str], seed: int) -> None:
@@ -67,13 +125,13 @@ def test_every_device_gives_what_the_cpu_gives(sweep: Sweep, devices: list[str],
         for device in devices:
             if device == "cpu":
                 continue
-            there = {name: _moved(value, f"{device}:1") for name, value in given.items()}
+            there = {name: moved(value, f"{device}:1") for name, value in given.items()}
             made = _tuple(function(**there, **attributes))
             for one, wanted in zip(made, expected, strict=True):
                 assert one.device == f"{device}:1"
-                back = torch.from_dlpack(one.to_cpu())
+                back = fetched(one)
                 assert back.shape == wanted.shape
-                assert _bits(back) == _bits(wanted), (
+                assert bits(back) == bits(wanted), (
                     f"{sweep.operator} {dtype_name} {shape['name']} {attributes} on {device}"
                 )
     if find_spec("infini.rt"):
@@ -84,19 +142,6 @@ def test_every_device_gives_what_the_cpu_gives(sweep: Sweep, devices: list[str],
 
 def _tuple(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
-
-
-def _moved(value: Any, device: str) -> Any:
-    if isinstance(value, list):
-        return [_moved(one, device) for one in value]
-    dtype = str(value.dtype).removeprefix("torch.")
-    there = infini.ops.empty(list(value.shape), dtype=dtype, device=device)
-    there.copy_from(value)
-    return there
-
-
-def _bits(tensor: Any) -> bytes:
-    return bytes(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
 
 
 def test_report_fails_for_a_wrong_element() -> None:

@@ -194,6 +194,30 @@ def sampled_cases(
         )
 
 
+def emptied_shapes(sweep: Sweep) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each shape of the sweep with each of its sizes set to 0 in turn, wherever it stands."""
+    for shape in sweep.shapes:
+        given = shape["shapes"]
+        for size in sorted({size for one in _shapes(given) for size in one} - {0}):
+            yield size, {name: _without(value, size) for name, value in given.items()}
+
+
+def _shapes(given: dict[str, Any]) -> Iterator[list[int]]:
+    """The shape of each tensor, also of those in lists."""
+    for value in given.values():
+        yield from value if _is_list(value) else [value]
+
+
+def _without(value: Any, size: int) -> Any:
+    if _is_list(value):
+        return [_without(one, size) for one in value]
+    return [0 if one == size else one for one in value]
+
+
+def _is_list(value: Any) -> bool:
+    return bool(value) and isinstance(value[0], list)
+
+
 def run_layout(sweep: Sweep, dtype_name: str, layout: str, seed: int) -> int:
     """Run every case in one layout; returns how many calls were compared."""
     generator = torch.Generator().manual_seed(seed)
@@ -227,7 +251,7 @@ def run_layout(sweep: Sweep, dtype_name: str, layout: str, seed: int) -> int:
 def fits(sweep: Sweep, shapes: dict[str, Any], attributes: dict[str, Any]) -> bool:
     """Whether every dimension that an attribute names is there."""
     main = shapes[sweep.main]
-    rank = len(main[0]) if main and isinstance(main[0], list) else len(main)
+    rank = len(main[0]) if _is_list(main) else len(main)
     for name, value in attributes.items():
         if not name.startswith("dim") or value is None:
             continue

@@ -54,6 +54,14 @@ void CheckInside(const char* op, ops::internal::NamedView part, ops::internal::N
   for (std::size_t k = 0; fits && k < inner.size(); ++k) {
     fits = static_cast<int>(k) == dim || inner[k] <= outer[k];
   }
+  if (fits && dim >= 0 && !outer.empty() && outer[static_cast<std::size_t>(dim)] == 0 &&
+      part.view->numel() > 0) {
+    throw Error(ErrorCode::kIndexOutOfRange, op, part.view->device().ToString(),
+                "`" + std::string(part.name) + "` has " + std::to_string(part.view->numel()) +
+                    " numbers of places, but `" + whole.name + "` of shape " +
+                    ops::internal::ShapeText(outer) + " has no place along dimension " +
+                    std::to_string(dim));
+  }
   if (fits) return;
   throw Error(ErrorCode::kInvalidArgument, op, part.view->device().ToString(),
               "`" + std::string(part.name) + "` has shape " + ops::internal::ShapeText(inner) +

@@ -20,8 +20,9 @@ TensorView Repeated(const TensorView& view, int dim, std::span<const std::int64_
 /// The first `sizes[k]` places of each dimension k of `view`.
 TensorView First(const TensorView& view, std::span<const std::int64_t> sizes);
 
-/// `part` has the rank of `whole` and is at most as large in every dimension but `dim`. Throws
-/// `Error` (invalid argument).
+/// `part` has the rank of `whole` and is at most as large in every dimension but `dim`, along which
+/// its elements are places of `whole`, so that there must be one (-1: no dimension). Throws `Error`
+/// (invalid argument, index out of range).
 void CheckInside(const char* op, ops::internal::NamedView part, ops::internal::NamedView whole,
                  int dim);
 

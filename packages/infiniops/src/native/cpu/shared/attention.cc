@@ -68,7 +68,7 @@ void CheckPlaces(const AttentionTask& task) {
   for (std::int64_t index = 0; index < task.batch; ++index) {
     const Sequence sequence = SequenceOf(task, index);
     for (std::int64_t key = sequence.keys - task.appended; key < sequence.keys; ++key) {
-      if (task.pages.rows.data == nullptr) {
+      if (!IsPaged(task)) {
         places.push_back(sequence.key_batch * task.keys + key);
       } else {
         const std::int64_t page =
@@ -91,7 +91,7 @@ void CheckAttention(const AttentionTask& task) {
     CheckStarts(task, "cu_seqlens_q", task.query_starts, task.queries, task.most_queries,
                 "max_seqlen_q");
   }
-  const bool paged = task.pages.rows.data != nullptr;
+  const bool paged = IsPaged(task);
   if (task.key_starts.rows.data != nullptr) {
     CheckStarts(task, "cu_seqlens_k", task.key_starts, paged ? -1 : task.keys, task.most_keys,
                 "max_seqlen_k");

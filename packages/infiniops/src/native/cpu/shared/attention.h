@@ -63,16 +63,19 @@ struct AttentionTask {
   const char* lengths_name;  // for errors
   Indices cache_rows;        // where each sequence lies in the cache; null data: at its own number
   std::int64_t cache_row_count;
-  Indices pages;  // of each sequence, `pages_of_sequence` numbers; null data: not paged
+  Indices pages;  // of each sequence, `pages_of_sequence` numbers
   std::int64_t pages_of_sequence;
   std::int64_t page_count;
-  std::int64_t page_size;
+  std::int64_t page_size;  // 0: not paged
   float scale;
   std::int64_t left;  // keys seen before a query's own position, and after it
   std::int64_t right;
   bool bottom_right;  // the last query stands at the last key; otherwise the first at the first
 };
 INFINI_OPS_CPU_BF16_KERNEL(AttentionTask);
+
+/// Whether keys lie in pages. A table of pages without elements has no data, but is one.
+INFINI_OPS_INLINE bool IsPaged(const AttentionTask& task) { return task.page_size != 0; }
 
 /// One sequence of a task: where its queries and keys begin, and how many there are.
 struct Sequence {
@@ -101,7 +104,7 @@ INFINI_OPS_INLINE Sequence SequenceOf(const AttentionTask& task, std::int64_t in
   }
   if (task.key_starts.rows.data != nullptr) {
     found.keys = task.key_starts.Get(index + 1) - task.key_starts.Get(index);
-    if (task.pages.rows.data == nullptr) {
+    if (!IsPaged(task)) {
       found.key_batch = 0;
       found.key_begin = task.key_starts.Get(index);
     }

@@ -173,8 +173,8 @@ class BlockedTile {
   /// The values of a block as a right operand: where they lie, if that is one.
   RightSteps<T> Values(std::int64_t key, KeyBits any) const {
     if constexpr (std::is_same_v<T, float>) {
-      if (any == kAllKeys && IsPlain(task_.value, task_.value_size) &&
-          task_.pages.rows.data == nullptr && sizes_.columns == task_.value_size) {
+      if (any == kAllKeys && IsPlain(task_.value, task_.value_size) && !IsPaged(task_) &&
+          sizes_.columns == task_.value_size) {
         return {KeyAt<T>(group_, task_.value, key), task_.value.token};
       }
     }

@@ -87,7 +87,7 @@ struct Group {
 template <typename T>
 const T* KeyAt(const Group& group, const Heads& heads, std::int64_t key) {
   const AttentionTask& task = group.task;
-  if (task.pages.rows.data == nullptr) {
+  if (!IsPaged(task)) {
     return TokenAt<T>(heads, group.sequence.key_batch, group.key_head,
                       group.sequence.key_begin + key);
   }
@@ -102,7 +102,7 @@ template <typename T>
 void FindRows(const Group& group, const Heads& heads, std::int64_t size, std::int64_t begin,
               KeyBits seen, const T* zero, T* buffer, const T** rows) {
   const bool plain = IsPlain(heads, size);
-  if (plain && group.task.pages.rows.data == nullptr) {
+  if (plain && !IsPaged(group.task)) {
     const T* first = KeyAt<T>(group, heads, begin);
     for (std::int64_t i = 0; i < kKeyBlock; ++i) rows[i] = first + i * heads.token;
     if (seen == kAllKeys) return;

@@ -315,7 +315,7 @@ class StreamedChunk {
 
   /// How far ahead rows of `heads` are wanted; 0 where they do not follow one another.
   std::int64_t AheadOf(const Heads& heads, std::int64_t size) const {
-    return IsPlain(heads, size) && task_.pages.rows.data == nullptr ? kAheadKeys * heads.token : 0;
+    return IsPlain(heads, size) && !IsPaged(task_) ? kAheadKeys * heads.token : 0;
   }
 
   void ReadQueries() {
