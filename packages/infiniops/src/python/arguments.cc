@@ -191,19 +191,27 @@ void Array::ReadExchange(const Call& call, const char* name, nb::handle object, 
   }
   dlpack::Tensor tensor;
   if (type_->exchange->export_view(object.ptr(), &tensor) != 0) {
-    const std::string reason = TakePythonError();
-    const char* oddity = type_->is_torch ? TorchOddity(object) : nullptr;
-    Refuse(call, name, oddity != nullptr ? oddity : "cannot be read: " + reason);
+    Refuse(call, name, WhyUnreadable(object, *type_));
   }
   SetView(call, name, tensor);
   if (!type_->is_torch) return;
-  if (type_->negative.Read(object)) {
+  // A subclass answers these itself where it has a `__torch_function__`, and may raise.
+  const auto is = [&](const TorchFlag& flag) {
+    try {
+      return flag.Read(object);
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_Exception)) throw;
+      error.restore();
+      Refuse(call, name, WhyUnreadable(object, *type_));
+    }
+  };
+  if (is(type_->negative)) {
     Refuse(call, name, "is a lazily negated tensor; call resolve_neg() first");
   }
-  if (rt::IsComplex(view_->dtype()) && type_->conjugate.Read(object)) {
+  if (rt::IsComplex(view_->dtype()) && is(type_->conjugate)) {
     Refuse(call, name, "is a lazily conjugated tensor; call resolve_conj() first");
   }
-  if (writable && type_->requires_grad.Read(object)) {
+  if (writable && is(type_->requires_grad)) {
     RefuseValue(call, name,
                 "requires grad, and no operator records gradients; pass "
                 "detach() of it");
@@ -211,6 +219,9 @@ void Array::ReadExchange(const Call& call, const char* name, nb::handle object, 
 }
 
 void Array::ReadBuffer(const Call& call, const char* name, nb::handle object, bool writable) {
+  if (type_->is_masked) {
+    Refuse(call, name, "is a masked array, whose mask no operator reads; call filled() first");
+  }
   if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_RECORDS_RO) != 0) {
     Refuse(call, name, "cannot be read: " + TakePythonError());
   }

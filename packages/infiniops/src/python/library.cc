@@ -43,11 +43,48 @@ bool OverridesTorchDispatch(PyTypeObject* type) {
   return !own.is(plain);
 }
 
+/// Whether torch.func has wrapped the tensor; it has no public name for that.
+bool IsTransformed(nb::handle tensor) {
+  const nb::object functorch = nb::getattr(ImportedModule("torch._C"), "_functorch", nb::none());
+  const nb::object test = nb::getattr(functorch, "is_functorch_wrapped_tensor", nb::none());
+  return !test.is_none() && test(tensor).ptr() == Py_True;
+}
+
+/// Why a torch tensor has no plain memory, or null.
+const char* TorchOddity(nb::handle tensor) {
+  // First, since a lazy tensor refuses most of what it is asked.
+  if (IsSubclass(Py_TYPE(tensor.ptr()), "torch.nn.parameter", "UninitializedTensorMixin")) {
+    return "is an uninitialised parameter or buffer, which has no data; call its materialize(), or "
+           "run its lazy module once";
+  }
+  if (IsTransformed(tensor)) {
+    return "is a tensor inside a transformation of torch.func (vmap, grad, jvp), which has no data "
+           "of its own; call the operator outside of it";
+  }
+  const auto is = [&](const char* name) {
+    const nb::object value = nb::getattr(tensor, name, nb::none());
+    return value.ptr() == Py_True;
+  };
+  if (is("is_meta")) return "is a meta tensor, which has no data";
+  if (is("is_quantized")) return "is a quantised tensor; call dequantize() first";
+  if (is("is_sparse") || is("is_sparse_csr")) {
+    return "is a sparse tensor; call to_dense() first";
+  }
+  if (is("is_mkldnn")) return "is an MKL-DNN tensor; call to_dense() first";
+  if (is("is_nested")) return "is a nested tensor, which has no single shape";
+  const nb::object layout = nb::getattr(tensor, "layout", nb::none());
+  if (!layout.is_none() && !layout.is(ImportedModule("torch").attr("strided"))) {
+    return "is a sparse tensor; call to_dense() first";
+  }
+  return nullptr;
+}
+
 TypeRecord MakeRecord(PyTypeObject* type) {
   const nb::handle handle(reinterpret_cast<PyObject*>(type));
   TypeRecord record;
   record.is_torch = IsSubclass(type, "torch", "Tensor");
   record.is_numpy = IsSubclass(type, "numpy", "ndarray");
+  record.is_masked = IsSubclass(type, "numpy.ma", "MaskedArray");
   if (record.is_torch) {
     record.is_torch_wrapper = OverridesTorchDispatch(type);
     record.negative = TorchFlag("is_neg");
@@ -103,25 +140,6 @@ const TypeRecord& FindRecord(PyTypeObject* type) {
   return found->second;
 }
 
-const char* TorchOddity(nb::handle tensor) {
-  const auto is = [&](const char* name) {
-    const nb::object value = nb::getattr(tensor, name, nb::none());
-    return value.ptr() == Py_True;
-  };
-  if (is("is_meta")) return "is a meta tensor, which has no data";
-  if (is("is_quantized")) return "is a quantised tensor; call dequantize() first";
-  if (is("is_sparse") || is("is_sparse_csr")) {
-    return "is a sparse tensor; call to_dense() first";
-  }
-  if (is("is_mkldnn")) return "is an MKL-DNN tensor; call to_dense() first";
-  if (is("is_nested")) return "is a nested tensor, which has no single shape";
-  const nb::object layout = nb::getattr(tensor, "layout", nb::none());
-  if (!layout.is(ImportedModule("torch").attr("strided"))) {
-    return "is a sparse tensor; call to_dense() first";
-  }
-  return nullptr;
-}
-
 std::string TakePythonError() {
   const nb::python_error error;
   std::string text = nb::type_name(error.type()).c_str();
@@ -134,6 +152,12 @@ std::string TakePythonError() {
   // Its first line says what went wrong; a library may add its own stack.
   const std::string first = whole.substr(0, whole.find('\n'));
   return first.empty() ? text : text + ": " + first;
+}
+
+std::string WhyUnreadable(nb::handle tensor, const TypeRecord& type) {
+  const std::string reason = TakePythonError();
+  const char* oddity = type.is_torch ? TorchOddity(tensor) : nullptr;
+  return oddity != nullptr ? oddity : "cannot be read: " + reason;
 }
 
 }  // namespace infini::ops::python

@@ -55,6 +55,8 @@ struct TypeRecord {
   const dlpack::ExchangeApi* exchange = nullptr;
   bool is_torch = false;
   bool is_numpy = false;
+  /// A numpy array some of whose elements do not count, which its buffer does not tell.
+  bool is_masked = false;
   /// A torch type that overrides `__torch_dispatch__`: its elements need not be
   /// where its storage is (fake tensors, wrappers).
   bool is_torch_wrapper = false;
@@ -80,11 +82,13 @@ inline const TypeRecord& RecordOf(PyTypeObject* type) {
   return type == last_type.type ? *last_type.record : FindRecord(type);
 }
 
-/// Why a torch tensor has no plain memory ("is a meta tensor"), or null.
-const char* TorchOddity(nb::handle tensor);
-
 /// Text of the current Python error, which is cleared.
 std::string TakePythonError();
+
+/// What to say of a tensor that raised the current Python error, which is cleared: what is odd
+/// about a torch tensor, and what to do ("is a sparse tensor; call to_dense() first"), else the
+/// error.
+std::string WhyUnreadable(nb::handle tensor, const TypeRecord& type);
 
 }  // namespace infini::ops::python
 
