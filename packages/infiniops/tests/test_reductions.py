@@ -9,6 +9,11 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
+from sweep import (  # type: ignore[import-not-found]  # noqa: E402  # tests/support
+    load_sweeps,
+    report,
+)
+
 import infini.ops  # noqa: E402  # after the skip above
 
 NAN, INF = math.nan, math.inf
@@ -122,6 +127,34 @@ def test_causal_softmax_masks_what_comes_later() -> None:
     assert infini.ops.causal_softmax(torch.zeros(4, 2))[1].isnan().all()
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("length", [1, 2, 3, 37, 64, 65, 1031, 4097])
+@pytest.mark.parametrize("spread", [0.0, 1e-9, 1e-6, 1e-3, 1.0])
+def test_rows_of_nearly_equal_numbers_keep_the_stated_error(
+    dtype: str, length: int, spread: float, seed: int
+) -> None:
+    """What the mean of a row is off by is divided by a deviation that may be as small."""
+    (sweep,) = (one for one in load_sweeps() if one.operator == "layer_norm")
+    generator = torch.Generator().manual_seed(seed)
+    center = 1 + 3 * torch.rand(20, 1, generator=generator, dtype=torch.float64)
+    noise = 2 * torch.rand(20, length, generator=generator, dtype=torch.float64) - 1
+    rows = (center + spread * noise).to(getattr(torch, dtype))
+    # Exact in float64, of numbers that differ by less than their size.
+    apart = rows.double() - rows.double()[:, :1]
+    apart = apart - apart.mean(-1, keepdim=True)
+    expected = apart / (apart.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+    for layout in (rows, rows.t().contiguous().t()):
+        actual = infini.ops.layer_norm(layout)
+        report(sweep, actual, expected, f"{dtype} {length} {spread}", sweep.tolerance[dtype])
+
+
+def test_a_row_of_equal_numbers_becomes_zeros() -> None:
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
+        for value in (0.1, 3.0, 1000.7):
+            rows = torch.full((2, 777), value, dtype=dtype)
+            assert torch.equal(infini.ops.layer_norm(rows), torch.zeros_like(rows))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("batch", [2, 16, 17, 64])
 def test_a_row_has_the_same_bits_anywhere(dtype: Any, batch: int) -> None:
@@ -141,6 +174,16 @@ def test_a_row_has_the_same_bits_anywhere(dtype: Any, batch: int) -> None:
             rows = torch.randn(batch, 1037).to(dtype)
             rows[place] = row[0]
             assert torch.equal(function(rows)[place], alone), name
+
+
+@pytest.mark.parametrize("shape", [(0, 300), (5, 0), (3, 0, 7), (0,)])
+def test_fused_add_rms_norm_of_nothing_does_nothing(shape: Any) -> None:
+    x, residual, weight = torch.ones(shape), torch.ones(shape), torch.ones(shape[-1])
+    assert infini.ops.fused_add_rms_norm(x, residual, weight) is None
+    assert x.shape == residual.shape == torch.Size(shape)
+    one = torch.full((1, 4), 2.0)
+    infini.ops.fused_add_rms_norm(one, torch.ones(1, 4), eps=0.0)
+    torch.testing.assert_close(one, torch.ones(1, 4))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])

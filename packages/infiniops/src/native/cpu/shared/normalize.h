@@ -56,6 +56,9 @@ void LaunchNormalize(const char* op, const Context& context, const NormalizeView
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
+/// From how many elements the mean of a row is guessed first.
+inline constexpr std::int64_t kGuessedFrom = 64;
+
 /// Writes the rounded sum of a row of two inputs.
 template <typename T>
 void AddRow(const NormalizeTask& task, std::int64_t row) {
@@ -80,17 +83,17 @@ void AddRow(const NormalizeTask& task, std::int64_t row) {
   }
 }
 
-/// Writes (values - mean) * scale * weight + bias for whole vectors of elements that lie side by
+/// Writes distance(value) * scale * weight + bias for whole vectors of elements that lie side by
 /// side, and returns how many elements they are; `weight` and `bias` may be null.
-template <typename T>
-std::int64_t ScaleVectors(const T* values, std::int64_t length, Accumulator<T> mean,
+template <typename T, typename Distance>
+std::int64_t ScaleVectors(const T* values, std::int64_t length, Distance distance,
                           Accumulator<T> scale, const T* weight, const T* bias, T* out) {
   using Vector = decltype(Load(values));
   constexpr auto kWidth = static_cast<std::int64_t>(sizeof(Vector) / sizeof(Accumulator<T>));
   const auto run = [&](auto finish) {
     std::int64_t i = 0;
     for (; i + kWidth <= length; i += kWidth) {
-      Store(finish((Load(values + i) - mean) * scale, i), out + i);
+      Store(finish(distance(Load(values + i)) * scale, i), out + i);
     }
     return i;
   };
@@ -126,6 +129,43 @@ void NormalizeRow(const NormalizeTask& task, std::int64_t row) {
   const auto read = [&](std::int64_t begin, std::int64_t count) {
     return ReadBlock(input + begin * in_stride, in_stride, count, buffer);
   };
+  // Writes what `distance` makes of each element, divided by the root of `variance` + eps.
+  const auto write = [&](double variance, auto distance) {
+    const auto scale = static_cast<Real>(1 / __builtin_sqrt(variance + task.eps));
+    const auto side_by_side = [](const Columns& columns) {
+      return columns.data == nullptr || columns.stride == 1;
+    };
+    std::int64_t done = 0;
+    if (in_stride == 1 && out_stride == 1 && side_by_side(task.weight) && side_by_side(task.bias)) {
+      done = ScaleVectors<T>(input, length, distance, scale,
+                             reinterpret_cast<const T*>(task.weight.data),
+                             reinterpret_cast<const T*>(task.bias.data), out);
+    }
+    each_block(done, [&](std::int64_t begin, std::int64_t count) {
+      const Real* values = read(begin, count);
+      Real* results = ResultBlock(out + begin * out_stride, out_stride, buffer);
+      const auto column = [&](const Columns& columns) {
+        return ReadBlock(reinterpret_cast<const T*>(columns.data) + begin * columns.stride,
+                         columns.stride, count, factors);
+      };
+      if (task.weight.data == nullptr) {
+        INFINI_OPS_INDEPENDENT
+        for (std::int64_t i = 0; i < count; ++i) results[i] = distance(values[i]) * scale;
+      } else {
+        const Real* factor = column(task.weight);
+        INFINI_OPS_INDEPENDENT
+        for (std::int64_t i = 0; i < count; ++i) {
+          results[i] = distance(values[i]) * scale * factor[i];
+        }
+      }
+      if (task.bias.data != nullptr) {
+        const Real* summand = column(task.bias);
+        INFINI_OPS_INDEPENDENT
+        for (std::int64_t i = 0; i < count; ++i) results[i] += summand[i];
+      }
+      WriteBlock(results, count, out + begin * out_stride, out_stride);
+    });
+  };
   // Elements that lie side by side are summed where they are, whatever their type.
   const auto sum_of_blocks = [&](auto sum_of) {
     double total = 0;
@@ -135,12 +175,23 @@ void NormalizeRow(const NormalizeTask& task, std::int64_t row) {
     return total;
   };
 
-  Real mean = 0;
-  if (task.centered) {
-    const double total =
-        sum_of_blocks([](const auto* values, std::int64_t count) { return SumOf(values, count); });
-    mean = static_cast<Real>(total / static_cast<double>(length));
+  if (!task.centered) {
+    const double squares = sum_of_blocks(
+        [](const auto* values, std::int64_t count) { return SumOfSquares(values, count); });
+    return write(squares / static_cast<double>(length), [](auto value) { return value; });
   }
+  // The mean is the sum of two numbers of a row's type: what a single one is off by, divided by a
+  // small deviation, would show. It is found from distances to a guess, which are small where the
+  // deviation is, and then exact.
+  const std::int64_t few = length < kGuessedFrom ? length : kGuessedFrom;
+  const double of_few = in_stride == 1 ? SumOf(input, few) : SumOf(read(0, few), few);
+  const auto guess = static_cast<Real>(of_few / static_cast<double>(few));
+  const double distances = sum_of_blocks([guess](const auto* values, std::int64_t count) {
+    return SumOfTerms(values, count, [guess](auto value) { return value - guess; }, guess);
+  });
+  const double off = distances / static_cast<double>(length);
+  const auto mean = static_cast<Real>(static_cast<double>(guess) + off);
+  const double rest = static_cast<double>(guess) - static_cast<double>(mean) + off;
   const double squares = sum_of_blocks([mean](const auto* values, std::int64_t count) {
     return SumOfTerms(
         values, count,
@@ -150,41 +201,10 @@ void NormalizeRow(const NormalizeTask& task, std::int64_t row) {
         },
         mean);
   });
-  const double variance = squares / static_cast<double>(length);
-  const auto scale = static_cast<Real>(1 / __builtin_sqrt(variance + task.eps));
-
-  const auto side_by_side = [](const Columns& columns) {
-    return columns.data == nullptr || columns.stride == 1;
-  };
-  std::int64_t done = 0;
-  if (in_stride == 1 && out_stride == 1 && side_by_side(task.weight) && side_by_side(task.bias)) {
-    done = ScaleVectors<T>(input, length, mean, scale, reinterpret_cast<const T*>(task.weight.data),
-                           reinterpret_cast<const T*>(task.bias.data), out);
-  }
-  each_block(done, [&](std::int64_t begin, std::int64_t count) {
-    const Real* values = read(begin, count);
-    Real* results = ResultBlock(out + begin * out_stride, out_stride, buffer);
-    const auto column = [&](const Columns& columns) {
-      return ReadBlock(reinterpret_cast<const T*>(columns.data) + begin * columns.stride,
-                       columns.stride, count, factors);
-    };
-    if (task.weight.data == nullptr) {
-      INFINI_OPS_INDEPENDENT
-      for (std::int64_t i = 0; i < count; ++i) results[i] = (values[i] - mean) * scale;
-    } else {
-      const Real* factor = column(task.weight);
-      INFINI_OPS_INDEPENDENT
-      for (std::int64_t i = 0; i < count; ++i) {
-        results[i] = (values[i] - mean) * scale * factor[i];
-      }
-    }
-    if (task.bias.data != nullptr) {
-      const Real* summand = column(task.bias);
-      INFINI_OPS_INDEPENDENT
-      for (std::int64_t i = 0; i < count; ++i) results[i] += summand[i];
-    }
-    WriteBlock(results, count, out + begin * out_stride, out_stride);
-  });
+  double variance = squares / static_cast<double>(length) - rest * rest;
+  if (variance < 0) variance = 0;  // by rounding, of equal numbers
+  write(variance,
+        [mean, last = static_cast<Real>(rest)](auto value) { return value - mean - last; });
 }
 
 void Run(const NormalizeTask& task) {
