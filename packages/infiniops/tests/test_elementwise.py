@@ -242,3 +242,32 @@ def test_a_gate_far_below_zero_does_not_overflow() -> None:
     assert result[0, 0] == 0
     assert result[1, 0] == 600
     assert result[2, 0].isnan()
+
+
+EDGES = [
+    float("inf"), float("-inf"), float("nan"), 0.0, -0.0, 1e-45, -1e-45, 1e-38, 3e38, -3e38,
+    -91.82527, -90.0, -103.9, -104.1, -109.5, 88.5, 89.5, 5.0, -5.0,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize("name", ["silu", "sigmoid", "tanh", "exp", "gelu", "relu", "erf"])
+def test_activations_hold_at_the_edges_of_numbers(name: str, dtype: Any) -> None:
+    # Each edge in whole vectors and in what is left of one.
+    x = torch.tensor(EDGES, dtype=torch.float64).to(dtype).repeat(9)
+    oracle = getattr(torch.nn.functional, name, None) or getattr(torch, name)
+    wanted = oracle(x.double()).to(dtype)
+    found = getattr(infini.ops, name)(x)
+    assert torch.equal(found.isnan(), wanted.isnan())
+    numbers = ~wanted.isnan()
+    assert torch.equal(found.signbit()[numbers], wanted.signbit()[numbers])
+    smallest = {torch.float32: 3e-45, torch.float64: 1e-14, torch.float16: 1e-7}.get(dtype, 1e-40)
+    if name == "gelu":  # states an absolute error
+        smallest = max(smallest, 2e-6)
+    torch.testing.assert_close(
+        found,
+        wanted,
+        rtol=2e-6 if dtype in (torch.float32, torch.float64) else 1e-2,
+        atol=smallest,
+        equal_nan=True,
+    )

@@ -3,8 +3,8 @@
 // The polynomials are minimax fits of their own; ranges are reduced by exact steps, so every lane
 // has the same result in every instruction set up to the rounding of fused products. Largest errors
 // over all floats, in units of the last place: Exp 1.1, Log 0.8, Sin and Cos 2.2 (to |x| = 6400,
-// libm above), Tanh 1.3, Erf 1.2, Sigmoid 2.4, Silu 3.3, Power 0.51. Subnormal results, except
-// those of Silu, are exact to their last place, NaN gives NaN. For a double, libm computes.
+// libm above), Tanh 1.3, Erf 1.2, Sigmoid 2.6, Silu 3.7, Power 0.51. Subnormal results are exact to
+// their last place, NaN gives NaN. For a double, libm computes.
 #ifndef INFINI_OPS_NATIVE_CPU_VECTOR_MATH_H_
 #define INFINI_OPS_NATIVE_CPU_VECTOR_MATH_H_
 
@@ -76,14 +76,12 @@ using Unordered = Ints;
 inline Unordered AreUnordered(Floats a, Floats b) { return (a != a) | (b != b); }
 #endif
 
-/// numerator / denominator for denominators from 1 to 2, within 0.6 units of the last place.
+/// numerator / denominator for denominators from 1 to 2, within 1.5 units of the last place.
 inline Floats QuotientNearOne(Floats numerator, Floats denominator) {
 #if defined(__AVX512F__)
   const Floats guess = _mm512_rcp14_ps(denominator);
   const Floats missing = _mm512_fnmadd_ps(denominator, guess, Floats{} + 1.0f);
-  const Floats reciprocal = MultiplyAdd(guess, missing, guess);
-  const Floats quotient = numerator * reciprocal;
-  return MultiplyAdd(_mm512_fnmadd_ps(denominator, quotient, numerator), reciprocal, quotient);
+  return numerator * MultiplyAdd(guess, missing, guess);
 #else
   return numerator / denominator;
 #endif
@@ -105,34 +103,51 @@ inline Floats Sqrt(Floats x) {
 }
 inline double Sqrt(double x) { return __builtin_sqrt(x); }
 
-/// e to the power x, for x that is 89 at most.
-inline Floats ExpOfSmall(Floats x) {
-  const Floats t = GreaterOf(Broadcast(-104.0f), x);
-  // 1.5 * 2^23: the sum rounds to an integer, which stands in its low bits.
-  const Floats magic = Broadcast(12582912.0f);
-  const Floats shifted = MultiplyAdd(t, Broadcast(0x1.715476p+0f), magic);
-  const Floats n = shifted - magic;
-  Floats r = MultiplyAdd(n, Broadcast(-0x1.62e4p-1f), t);
-  r = MultiplyAdd(n, Broadcast(-0x1.7f7d1cp-20f), r);
-  Floats p = Broadcast(0x1.6dbc64p-10f);
-  p = MultiplyAdd(p, r, Broadcast(0x1.124148p-7f));
-  p = MultiplyAdd(p, r, Broadcast(0x1.555454p-5f));
-  p = MultiplyAdd(p, r, Broadcast(0x1.555486p-3f));
-  p = MultiplyAdd(p, r, Broadcast(0.5f));
-  const Floats value = MultiplyAdd(r * r, p, r) + 1.0f;
+/// e to the power x, for x that is 89 at most, as `value` times a power of two.
+struct ScaledExp {
+  /// From here down the power counts as that of this number, which rounds to 0; so does its product
+  /// with the number.
+  static constexpr float kLeast = -109.0f;
+
+  explicit ScaledExp(Floats x) {
+    const Floats t = GreaterOf(Broadcast(kLeast), x);
+    // 1.5 * 2^23: the sum rounds to an integer, which stands in its low bits.
+    const Floats magic = Broadcast(12582912.0f);
+    shifted = MultiplyAdd(t, Broadcast(0x1.715476p+0f), magic);
+    const Floats n = shifted - magic;
+    Floats r = MultiplyAdd(n, Broadcast(-0x1.62e4p-1f), t);
+    r = MultiplyAdd(n, Broadcast(-0x1.7f7d1cp-20f), r);
+    Floats p = Broadcast(0x1.6dbc64p-10f);
+    p = MultiplyAdd(p, r, Broadcast(0x1.124148p-7f));
+    p = MultiplyAdd(p, r, Broadcast(0x1.555454p-5f));
+    p = MultiplyAdd(p, r, Broadcast(0x1.555486p-3f));
+    p = MultiplyAdd(p, r, Broadcast(0.5f));
+    value = MultiplyAdd(r * r, p, r) + 1.0f;
+  }
+
+  /// `factor` times the power of two, rounded where that is subnormal.
+  Floats Scale(Floats factor) const {
+    const Floats magic = Broadcast(12582912.0f);
 #if defined(__AVX512F__)
-  return _mm512_scalef_ps(value, n);
+    return _mm512_scalef_ps(factor, shifted - magic);
 #else
-  // Two steps, since a power of two for a subnormal result is no float.
-  const Ints exponent = AsInts(shifted) - AsInts(magic);
-  const Ints half = exponent >> 1;
-  const Floats scale = AsFloats((half + 127) << 23);
-  return value * scale * AsFloats((exponent - half + 127) << 23);
+    // Two steps, since a power of two for a subnormal result is no float.
+    const Ints exponent = AsInts(shifted) - AsInts(magic);
+    const Ints half = exponent >> 1;
+    const Floats scale = AsFloats((half + 127) << 23);
+    return factor * scale * AsFloats((exponent - half + 127) << 23);
 #endif
-}
+  }
+
+  Floats value;
+  Floats shifted;  // the exponent, plus `magic`
+};
 
 /// e to the power x.
-inline Floats Exp(Floats x) { return ExpOfSmall(LesserOf(Broadcast(89.0f), x)); }
+inline Floats Exp(Floats x) {
+  const ScaledExp power(LesserOf(Broadcast(89.0f), x));
+  return power.Scale(power.value);
+}
 inline double Exp(double x) { return __builtin_exp(x); }
 
 /// The natural logarithm.
@@ -265,7 +280,8 @@ inline double Erf(double x) { return __builtin_erf(x); }
 
 /// 1 / (1 + exp(-x)), by a power that does not overflow.
 inline Floats Sigmoid(Floats x) {
-  const Floats power = ExpOfSmall(-Abs(x));
+  const ScaledExp scaled(-Abs(x));
+  const Floats power = scaled.Scale(scaled.value);
   return QuotientNearOne(x < Floats{} ? power : Broadcast(1.0f), 1.0f + power);
 }
 inline double Sigmoid(double x) {
@@ -275,8 +291,12 @@ inline double Sigmoid(double x) {
 
 /// x times its sigmoid.
 inline Floats Silu(Floats x) {
-  const Floats power = ExpOfSmall(-Abs(x));
-  return QuotientNearOne(x < Floats{} ? x * power : x, 1.0f + power);
+  const ScaledExp scaled(-Abs(x));
+  const Floats power = scaled.Scale(scaled.value);
+  // A small power alone would be subnormal, and lose what x gives back.
+  const Floats product =
+      x < Broadcast(ScaledExp::kLeast) ? x * power : scaled.Scale(x * scaled.value);
+  return QuotientNearOne(x < Floats{} ? product : x, 1.0f + power);
 }
 inline double Silu(double x) { return x * Sigmoid(x); }
 
