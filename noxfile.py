@@ -66,6 +66,8 @@ def work(
     torch = local_torch(ROOT, links) if {"torch", "torch-infini"} & {*groups} else None
     if torch:
         options += [f"--no-install-package={name}" for name in torch.replaced]
+    if workspace:
+        session.log("the packages are compiled now: minutes on two cores, without a word")
     uv(session, "sync", *options)
     if torch:
         uv(session, "pip", "install", "--no-deps", f"torch=={torch.version}")
@@ -93,7 +95,7 @@ def add_weights(session: nox.Session) -> None:
 
 
 def uv(session: nox.Session, *arguments: str) -> None:
-    """Runs uv without its progress."""
+    """Runs uv without its progress, which a log would keep."""
     session.run_install("uv", *arguments, "--quiet", external=True)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from linnet.models import Checkpoint
     from linnet.models.checkpoint import Progress
 
-NEEDS = "pip install 'linnet-lang[models]'"
+NEEDS = "pip install 'packages/linnet[models]' in the repository"
 
 
 def add_run(commands: Any) -> None:
