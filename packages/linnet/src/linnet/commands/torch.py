@@ -75,7 +75,9 @@ def _run(options: argparse.Namespace, show: Callable[[Graph], str]) -> int:
             return 1
         say(show(make_graph(program, options)))
     except ModuleNotFoundError as error:
-        return fail(f"this needs PyTorch ({error}); pip install 'packages/linnet[torch]' in the repository")
+        return fail(
+            f"this needs PyTorch ({error}); pip install 'packages/linnet[torch]' in the repository"
+        )
     except (CommandError, BindingError) as error:
         return fail(str(error))
     return 0

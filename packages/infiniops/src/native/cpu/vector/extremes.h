@@ -9,6 +9,16 @@
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
+/// Which lanes, or whether any is NaN in `a` or in `b`.
+#if defined(__AVX512F__)
+using Unordered = __mmask16;
+inline Unordered AreUnordered(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
+inline bool Any(Unordered lanes) { return lanes != 0; }
+#else
+using Unordered = Ints;
+inline Unordered AreUnordered(Floats a, Floats b) { return (a != a) | (b != b); }
+#endif
+
 /// Whether `value` takes the place of `best`: it is greater (less), or the first NaN.
 template <typename Real>
 bool IsBetter(bool greatest, Real value, Real best) {

@@ -66,16 +66,6 @@ inline Floats LesserOf(Floats a, Floats b) {
 #endif
 }
 
-/// Which lanes, or whether any is NaN in `a` or in `b`.
-#if defined(__AVX512F__)
-using Unordered = __mmask16;
-inline Unordered AreUnordered(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
-inline bool Any(Unordered lanes) { return lanes != 0; }
-#else
-using Unordered = Ints;
-inline Unordered AreUnordered(Floats a, Floats b) { return (a != a) | (b != b); }
-#endif
-
 /// numerator / denominator for denominators from 1 to 2, within 1.5 units of the last place.
 inline Floats QuotientNearOne(Floats numerator, Floats denominator) {
 #if defined(__AVX512F__)
