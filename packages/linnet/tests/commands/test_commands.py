@@ -64,6 +64,45 @@ def test_bad_command_lines_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["--version"]) == 0
 
 
+def test_a_mistyped_command_is_told_what_is_near(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["chek"]) == 2
+    assert capsys.readouterr().err == (
+        "linnet: there is no command `chek`; did you mean `check`?\n"
+    )
+    assert main(["frobnicate"]) == 2
+    assert capsys.readouterr().err == (
+        f"linnet: there is no command `frobnicate`; there are: {', '.join(COMMANDS)}\n"
+    )
+    assert main([]) == 2
+    assert "generate text with a language model" in capsys.readouterr().err
+
+
+def test_run_names_a_missing_file_before_it_loads_pytorch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "linnet.generation", None)  # importing it raises
+    missing = str(tmp_path / "none.gguf")
+    assert main(["run", missing, "--prompt", "x"]) == 2
+    assert capsys.readouterr().err == f"linnet: {missing}: there is no such file or folder\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (["--top-p", "1.5"], "top_p must be above 0 and at most 1, got 1.5"),
+        (["--max-tokens", "0"], "--max-tokens must be 1 or more, got 0"),
+    ],
+)
+def test_run_checks_its_numbers_before_it_reads_the_checkpoint(
+    given: list[str], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tokenizers")
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF")
+    assert main(["run", str(broken), "--prompt", "x", *given]) == 2
+    assert capsys.readouterr().err == f"linnet: {problem}\n"
+
+
 def test_graph_prints_json_that_matches_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["graph", str(EXAMPLE), "--entry", "forward", "--bind", "H=64", "B=2", "--json"]
     assert main(arguments) == 0

@@ -46,20 +46,28 @@ def add_run(commands: Any) -> None:
 
 def run_model(options: argparse.Namespace) -> int:
     """Streams the text; 1 if the source has errors, 2 if the command cannot be carried out."""
-    try:
-        from linnet.generation import Tokenizer, generate
-        from linnet.models import find
-    except ImportError as error:
-        return fail(f"`linnet run` needs more packages ({error}); {NEEDS}")
-    from linnet.source import LinnetError
-
     source = options.model if options.model.endswith(".linnet") else None
     place = options.weights if source else options.model
     if place is None:
         return fail(f"{source} needs weights: --weights FILE or FOLDER")
     if source is None and options.weights is not None:
         return fail("--weights goes with a .linnet source; MODEL is a checkpoint already")
+    # Before PyTorch is loaded, which takes seconds.
+    for path in filter(None, (source, place)):
+        if not Path(path).exists():
+            return fail(f"{path}: there is no such file or folder")
     try:
+        from linnet.generation import Sampling, Tokenizer, generate
+        from linnet.models import find
+    except ImportError as error:
+        return fail(f"`linnet run` needs more packages ({error}); {NEEDS}")
+    from linnet.source import LinnetError
+
+    try:
+        # Before weights are converted.
+        Sampling(options.temperature, options.top_k, options.top_p, options.seed)
+        if options.max_tokens < 1:
+            raise ValueError(f"--max-tokens must be 1 or more, got {options.max_tokens}")
         with progress_bar() as progress:
             checkpoint = find(place, dtype=options.dtype, progress=progress)
         tokenizer = Tokenizer.read(checkpoint)

@@ -39,8 +39,18 @@ def run() -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs one command; gives its exit code."""
+    if not arguments:
+        parser("").print_help(sys.stderr)
+        return 2
+    if not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        from difflib import get_close_matches
+
+        near = get_close_matches(arguments[0], COMMANDS, 1)
+        hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(COMMANDS)}"
+        sys.stderr.write(f"linnet: there is no command `{arguments[0]}`; {hint}\n")
+        return 2
     try:
-        options = parser(arguments[0] if arguments else "").parse_args(arguments)
+        options = parser(arguments[0]).parse_args(arguments)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     try:
