@@ -208,26 +208,21 @@ class Candidates {
   std::int64_t At(double point) const {
     const double target = point * SumOfShares(shares_, count_);
     double sum = 0;
-    std::int64_t last = 0;
     for (std::int64_t begin = 0; begin < count_; begin += kGroup) {
       const std::int64_t end = begin + kGroup < count_ ? begin + kGroup : count_;
       const double after = sum + SumOfShares(shares_ + begin, end - begin);
-      if (after <= target && end < count_) {
+      if (after <= target) {
         sum = after;
         continue;
       }
       for (std::int64_t i = begin; i < end; ++i) {
-        if (shares_[i] == 0.0f) continue;
-        last = i;
         sum += static_cast<double>(shares_[i]);
         if (sum > target) return tokens_[i];
       }
     }
     // Rounding: the point lies behind the last share.
-    if (shares_[last] == 0.0f) {
-      last = count_ - 1;
-      while (last > 0 && shares_[last] == 0.0f) --last;
-    }
+    std::int64_t last = count_ - 1;
+    while (last > 0 && shares_[last] == 0.0f) --last;
     return tokens_[last];
   }
 
