@@ -52,7 +52,7 @@ def test_special_values_are_those_of_torch(name: str) -> None:
 
 
 FUNCTIONS = {name: UNARY[name] for name in (*UNARY,) if name not in ("relu", "neg", "abs")}
-ULP = {"sin": 3, "cos": 3, "sigmoid": 3, "silu": 3}
+ULP = {"sin": 3, "cos": 3, "sigmoid": 3, "silu": 4}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -66,7 +66,7 @@ def test_every_range_of_floats_keeps_the_stated_error(name: str, seed: int) -> N
     wide = FUNCTIONS[name](x.to(torch.float64))
     expected = wide.to(torch.float32)
     step = torch.nextafter(expected.abs(), torch.full_like(expected, INF)) - expected.abs()
-    step = step.to(torch.float64).clamp_min(1e-43)  # silu loses bits of subnormal results
+    step = step.to(torch.float64)
     error = (actual.to(torch.float64) - wide).abs() / step
     settled = (actual == expected) | (actual.isnan() & expected.isnan())
     error = torch.where(settled, 0.0, error).nan_to_num(nan=INF)
