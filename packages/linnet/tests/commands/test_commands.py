@@ -65,9 +65,9 @@ def test_bad_command_lines_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_a_mistyped_command_is_told_what_is_near(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["chek"]) == 2
+    assert main(["inspct"]) == 2
     assert capsys.readouterr().err == (
-        "linnet: there is no command `chek`; did you mean `check`?\n"
+        "linnet: there is no command `inspct`; did you mean `inspect`?\n"
     )
     assert main(["frobnicate"]) == 2
     assert capsys.readouterr().err == (
