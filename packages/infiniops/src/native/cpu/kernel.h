@@ -130,7 +130,7 @@ inline void* TaskAddress(const TensorView& view) {
 /// in namespace infini::ops::cpu.
 #define INFINI_OPS_CPU_KERNEL(Task) INFINI_OPS_CPU_DEFINE_KERNELS(Task, INFINI_OPS_CPU_FOR_EACH_SET)
 
-/// The same with the sets that add instructions for matrix products.
+/// The same with the sets that add instructions for bfloat16.
 #define INFINI_OPS_CPU_BF16_KERNEL(Task) \
   INFINI_OPS_CPU_DEFINE_KERNELS(Task, INFINI_OPS_CPU_FOR_EACH_BF16_SET)
 

@@ -98,13 +98,13 @@ struct ScaledExp {
   /// From here down the power counts as that of this number, which rounds to 0; so does its product
   /// with the number.
   static constexpr float kLeast = -109.0f;
+  /// 1.5 * 2^23: a sum with it rounds to an integer, which stands in its low bits.
+  static constexpr float kMagic = 12582912.0f;
 
   explicit ScaledExp(Floats x) {
     const Floats t = GreaterOf(Broadcast(kLeast), x);
-    // 1.5 * 2^23: the sum rounds to an integer, which stands in its low bits.
-    const Floats magic = Broadcast(12582912.0f);
-    shifted = MultiplyAdd(t, Broadcast(0x1.715476p+0f), magic);
-    const Floats n = shifted - magic;
+    shifted = MultiplyAdd(t, Broadcast(0x1.715476p+0f), Broadcast(kMagic));
+    const Floats n = shifted - kMagic;
     Floats r = MultiplyAdd(n, Broadcast(-0x1.62e4p-1f), t);
     r = MultiplyAdd(n, Broadcast(-0x1.7f7d1cp-20f), r);
     Floats p = Broadcast(0x1.6dbc64p-10f);
@@ -117,12 +117,11 @@ struct ScaledExp {
 
   /// `factor` times the power of two, rounded where that is subnormal.
   Floats Scale(Floats factor) const {
-    const Floats magic = Broadcast(12582912.0f);
 #if defined(__AVX512F__)
-    return _mm512_scalef_ps(factor, shifted - magic);
+    return _mm512_scalef_ps(factor, shifted - kMagic);
 #else
     // Two steps, since a power of two for a subnormal result is no float.
-    const Ints exponent = AsInts(shifted) - AsInts(magic);
+    const Ints exponent = AsInts(shifted) - AsInts(Broadcast(kMagic));
     const Ints half = exponent >> 1;
     const Floats scale = AsFloats((half + 127) << 23);
     return factor * scale * AsFloats((exponent - half + 127) << 23);
@@ -130,7 +129,7 @@ struct ScaledExp {
   }
 
   Floats value;
-  Floats shifted;  // the exponent, plus `magic`
+  Floats shifted;  // the exponent, plus `kMagic`
 };
 
 /// e to the power x.

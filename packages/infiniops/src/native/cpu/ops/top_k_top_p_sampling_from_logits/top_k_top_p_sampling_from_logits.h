@@ -82,16 +82,6 @@ inline double SumOfShares(const float* shares, std::int64_t count) {
   return sum;
 }
 
-/// Calls `visitor(i, byte)` for the numbers that agree with `cut` above byte `shift` / 8.
-template <typename Visitor>
-void ForEachAt(const std::uint32_t* numbers, std::int64_t count, std::uint32_t cut, int shift,
-               Visitor visitor) {
-  const std::uint32_t high = shift == 24 ? 0u : 0xffffffffu << (shift + 8);
-  for (std::int64_t i = 0; i < count; ++i) {
-    if ((numbers[i] & high) == (cut & high)) visitor(i, numbers[i] >> shift & 0xffu);
-  }
-}
-
 /// Where the greatest of some numbers end: those above `number`, and `ties` of those at it.
 struct Cut {
   std::uint32_t number;
@@ -102,9 +92,12 @@ struct Cut {
 inline Cut CutBelow(const std::uint32_t* numbers, std::int64_t count, std::int64_t k) {
   Cut cut = {0, k};
   for (int shift = 24; shift >= 0; shift -= 8) {
+    // Those that agree with the cut so far, by their next byte.
+    const std::uint32_t high = shift == 24 ? 0u : 0xffffffffu << (shift + 8);
     std::int64_t counts[256] = {};
-    ForEachAt(numbers, count, cut.number, shift,
-              [&](std::int64_t, std::uint32_t byte) { ++counts[byte]; });
+    for (std::int64_t i = 0; i < count; ++i) {
+      if ((numbers[i] & high) == cut.number) ++counts[numbers[i] >> shift & 0xffu];
+    }
     std::uint32_t byte = 255;
     while (byte > 0 && counts[byte] < cut.ties) cut.ties -= counts[byte--];
     cut.number |= byte << shift;
