@@ -87,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 DECLARED = {path.stem for path in (Path(__file__).parents[1] / "src" / "base").glob("*.yaml")}
-_NO_OPERATOR = re.compile(r"`(\w+)` is no operator of this build; it has ")
+_NO_OPERATOR = re.compile(r"`(\w+)` is no operator of this build; ")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -42,8 +42,7 @@ def test_operators_that_are_not_built_are_named() -> None:
     with pytest.raises(NotImplementedError) as error:
         infini.ops.active_implementations("frobnicate")
     assert str(error.value) == (
-        "ActiveImplementations: `frobnicate` is no operator of this build; it has "
-        + ", ".join(infini.ops.operators())
+        "`frobnicate` is no operator of this build; it has " + ", ".join(infini.ops.operators())
     )
     with pytest.raises(NotImplementedError, match="`frobnicate` is no operator of this build"):
         infini.ops.explain("frobnicate")
@@ -52,6 +51,28 @@ def test_operators_that_are_not_built_are_named() -> None:
         infini.ops.use({"frobnicate": 0}),
     ):
         pass
+
+
+def test_a_mistyped_operator_is_told_what_is_near() -> None:
+    said = (
+        "`rms_nrom` is no operator of this build; did you mean `rms_norm`? "
+        "infini.ops.operators() lists what it has"
+    )
+    with pytest.raises(AttributeError) as missing:
+        _ = infini.ops.rms_nrom
+    with pytest.raises(NotImplementedError) as explained:
+        infini.ops.explain("rms_nrom")
+    with pytest.raises(NotImplementedError) as listed:
+        infini.ops.active_implementations("rms_nrom")
+    with pytest.raises(NotImplementedError) as chosen, infini.ops.use({"rms_nrom": 0}):
+        pass
+    for error in (missing, explained, listed, chosen):
+        assert str(error.value) == said
+
+
+def test_python_adds_no_second_hint_to_a_mistyped_operator() -> None:
+    done = run("infini.ops.rms_nrom")
+    assert done.stderr.splitlines()[-1].lower().count("did you mean") == 1
 
 
 @pytest.mark.parametrize("implementation", [None, 0, "native", "0"])

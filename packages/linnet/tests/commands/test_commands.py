@@ -77,6 +77,29 @@ def test_a_mistyped_command_is_told_what_is_near(capsys: pytest.CaptureFixture[s
     assert "generate text with a language model" in capsys.readouterr().err
 
 
+def test_a_mistyped_module_of_the_package_is_told_what_lies_beside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "parts.linnet").write_text("module parts\npub const A = 1\n")
+    source = tmp_path / "m.linnet"
+    source.write_text("module m\nuse crate.prats::{A as _a}\nuse crate.nothing::{B as _b}\n")
+    assert main(["check", str(source)]) == 1
+    text = capsys.readouterr().err
+    assert "there is no module `crate.prats`" in text
+    assert text.count("= help: did you mean") == 1
+    assert "  = help: did you mean `crate.parts`?" in text
+
+
+def test_the_package_runs_as_a_module_too(source: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "linnet", "inspect", str(source)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("module m\n")
+
+
 def test_run_names_a_missing_file_before_it_loads_pytorch(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,7 +97,10 @@ def use(
     Raises:
         NotImplementedError: An operator is not in this build.
     """
-    text = ",".join(f"{operator}={choice}" for operator, choice in (choices or {}).items())
+    choices = choices or {}
+    for operator in choices:
+        _require(operator)
+    text = ",".join(f"{operator}={choice}" for operator, choice in choices.items())
     selection = _native.Selection(text, fallback)
     selection.enter()
     try:
@@ -113,6 +116,7 @@ def active_implementations(operator: str, device: str = "cpu") -> tuple[Implemen
         NotImplementedError: `operator` is not in this build.
         ValueError: There is no such device type.
     """
+    _require(operator)
     found = _native.active_implementations(operator, device)
     return tuple(Implementation(slot, name) for slot, name in found)
 
@@ -122,10 +126,8 @@ def explain(operator: str, *args: object, **kwargs: object) -> tuple[Explanation
 
     Nothing runs. Raises what the call itself would raise for bad arguments.
     """
-    function = getattr(_native, f"_explain_{operator}", None)
-    if function is None:
-        known = ", ".join(operators())
-        raise NotImplementedError(f"`{operator}` is no operator of this build; it has {known}")
+    _require(operator)
+    function = getattr(_native, f"_explain_{operator}")
     return tuple(Explanation(*report) for report in function(*args, **kwargs))
 
 
@@ -208,11 +210,30 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    known = ", ".join(operators())
-    raise AttributeError(f"`{name}` is no operator of this build; it has {known}")
+    # With `obj` left out, Python adds no hint of its own to that of the message.
+    raise AttributeError(_no_operator(name), name=name)
+
+
+def _require(operator: str) -> None:
+    if operator not in _OPERATORS:
+        raise NotImplementedError(_no_operator(operator))
+
+
+def _no_operator(name: str) -> str:
+    # Loaded here, since importing this package should cost next to nothing.
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(name)[:100], operators(), 1, 0.75)
+    hint = (
+        f"did you mean `{near[0]}`? infini.ops.operators() lists what it has"
+        if near
+        else f"it has {', '.join(operators())}"
+    )
+    return f"`{name}` is no operator of this build; {hint}"
 
 
 # The operators of this build.
+_OPERATORS = frozenset(operators())
 for _name in operators():
     globals()[_name] = getattr(_native, _name)
     __all__ += [_name]

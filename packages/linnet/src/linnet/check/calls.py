@@ -117,19 +117,8 @@ class CallChecker(OperatorChecker):
             self.frame = frame
         name = callee.name.text
         if isinstance(base, ModuleType):
-            found = base.module.names.get(name)
-            if not isinstance(found, Definition):
-                self.error(
-                    "E1201",
-                    f"module `{base.module.name}` has no item `{clip(name)}`",
-                    callee.name,
-                    "unknown",
-                )
-                return ERROR
-            if not found.public:
-                self.error(
-                    "E1203", f"`{name}` is private to `{base.module.name}`", callee.name, "private"
-                )
+            found = self.public_item(base.module, callee.name)
+            if found is None:
                 return ERROR
             self.session.resolve(found, self.mark(callee.name))
             return self.call_definition(expr, found, None)

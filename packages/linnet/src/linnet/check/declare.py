@@ -112,24 +112,7 @@ class Declarer(TypeResolver):
         for imported in use.items:
             found: Definition | None = None
             if target is not None:
-                named = target.names.get(imported.name.text)
-                if not isinstance(named, Definition):
-                    self.error(
-                        "E1201",
-                        f"module `{target.name}` has no item `{imported.name.text}`",
-                        imported.name,
-                        "unknown",
-                    )
-                elif not named.public:
-                    self.error(
-                        "E1203",
-                        f"`{named.name}` is private to module `{target.name}`",
-                        imported.name,
-                        "private",
-                        helps=(f"declare it `pub` in `{target.name}`",),
-                    )
-                else:
-                    found = named
+                found = self.public_item(target, imported.name)
             self.bind(imported.local, ImportedItem(found, imported.span))
 
     def bind(

@@ -12,11 +12,12 @@ from linnet.check.packages import (
     Package,
     find_package,
     library_file,
+    modules_near,
     package_file,
     read_lock,
     read_manifest,
 )
-from linnet.source import Diagnostic, Mark, SourceFile, Span, decode
+from linnet.source import Diagnostic, Mark, SourceFile, Span, decode, did_you_mean
 from linnet.syntax import parse, tokenize, tree
 from linnet.syntax.tree import Use
 
@@ -184,7 +185,11 @@ class _Loader:
             where = "the library" if library else str(path)
             self.errors.append(
                 Diagnostic(
-                    "E1202", f"there is no module `{shown}`", mark, notes=(f"looked in {where}",)
+                    "E1202",
+                    f"there is no module `{shown}`",
+                    mark,
+                    notes=(f"looked in {where}",),
+                    helps=did_you_mean(shown, modules_near(path, shown, library)),
                 )
             )
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.check.definitions import Definition, EnumDef, ImportedItem, ImportedModule
+from linnet.check.definitions import EnumDef, ImportedItem, ImportedModule
 from linnet.check.expressions import ExpressionChecker
 from linnet.check.records import VariantUse
 from linnet.check.types import (
@@ -111,19 +111,8 @@ class MemberChecker(ExpressionChecker):
 
     def module_value(self, base: ModuleType, expr: tree.Field) -> Type:
         """`module.item` as a value."""
-        found = base.module.names.get(expr.name.text)
-        if not isinstance(found, Definition):
-            self.error(
-                "E1201",
-                f"module `{base.module.name}` has no item `{clip(expr.name.text)}`",
-                expr.name,
-                "unknown",
-            )
-            return ERROR
-        if not found.public:
-            self.error(
-                "E1203", f"`{found.name}` is private to `{base.module.name}`", expr.name, "private"
-            )
+        found = self.public_item(base.module, expr.name)
+        if found is None:
             return ERROR
         self.session.resolve(found, self.mark(expr.name))
         return self.definition_value(found, expr)

@@ -6,13 +6,14 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+from linnet.source import near_names
 
 LANGUAGE = "0.1"
 MANIFEST = "linnet.toml"
@@ -126,8 +127,8 @@ def read_manifest(root: Path) -> Package:
 
 def _misspelt(key: str, table: Mapping[str, object]) -> str:
     """`; is `languages` meant to be it?` where a key of the table is much like the missing one."""
-    near = get_close_matches(key, [other for other in table if len(other) < 80], 1, 0.75)
-    return f"; is `{near[0]}` meant to be it?" if near and near[0] != key else ""
+    near = near_names(key, table)
+    return f"; is `{near[0]}` meant to be it?" if near else ""
 
 
 def lock_key(source: GitSource) -> tuple[str, str, str]:
@@ -188,3 +189,14 @@ def package_file(package: Package, names: tuple[str, ...]) -> Path:
     if not names:
         return package.sources / "lib.linnet"
     return package.sources.joinpath(*names).with_suffix(".linnet")
+
+
+def modules_near(path: Path, shown: str, library: bool) -> list[str]:
+    """Modules that may be meant where `path` is no file: the library's, or those beside it."""
+    if library:
+        return [
+            ".".join(file.relative_to(LIBRARY).with_suffix("").parts)
+            for file in LIBRARY.rglob("*.linnet")
+        ]
+    above, dot, _ = shown.rpartition(".")
+    return [f"{above}.{file.stem}" for file in path.parent.glob("*.linnet")] if dot else []

@@ -33,7 +33,7 @@ from linnet.shapes import (
     number,
     of,
 )
-from linnet.source import clip
+from linnet.source import clip, did_you_mean
 from linnet.syntax import tree
 
 PRELUDE = frozenset(
@@ -44,6 +44,7 @@ PRELUDE = frozenset(
     ]
 )
 GENERIC_KINDS = ("Dim", "Shape", *CLASSES)
+MOST_LISTED = 20  # Names in one help; more would be no help.
 PROTECTED = frozenset((*PRELUDE, *DTYPE_NAMES, "Tensor", *GENERIC_KINDS))
 
 
@@ -76,12 +77,40 @@ class SizeResolver(Reporter):
 
     def unknown(self, name: str, at: tree.Node, what: str = "name") -> None:
         """E1201, with a name that is close, if any."""
-        import difflib
-
         pool = [*self.generics, *self.module.names, *PROTECTED, *self.local_names()]
-        close = difflib.get_close_matches(name, pool, 1, 0.75) if len(name) < 80 else []
-        helps = (f"did you mean `{close[0]}`?",) if close else ()
+        helps = did_you_mean(name, pool)
         self.error("E1201", f"there is no {what} `{clip(name)}` here", at, "unknown", helps=helps)
+
+    def public_item(self, scope: ModuleScope, name: tree.Identifier) -> Definition | None:
+        """What another module offers as `name`; None after E1201, or E1203 if it is private."""
+        found = scope.names.get(name.text)
+        if isinstance(found, Definition) and found.public:
+            return found
+        if isinstance(found, Definition):
+            self.error(
+                "E1203",
+                f"`{clip(name.text)}` is private to module `{scope.name}`",
+                name,
+                "private",
+                helps=(f"declare it `pub` in `{scope.name}`",),
+            )
+            return None
+        offered = [
+            known
+            for known, item in scope.names.items()
+            if isinstance(item, Definition) and item.public
+        ]
+        helps = did_you_mean(name.text, offered)
+        if not helps and len(offered) <= MOST_LISTED:
+            helps = (f"it has: {', '.join(map(clip, offered))}" if offered else "nothing is `pub`",)
+        self.error(
+            "E1201",
+            f"module `{scope.name}` has no item `{clip(name.text)}`",
+            name,
+            "unknown",
+            helps=helps,
+        )
+        return None
 
     def local_names(self) -> list[str]:
         """Names of locals, for suggestions."""

@@ -157,21 +157,9 @@ class TypeResolver(SizeResolver):
 
     def module_item(self, module: ImportedModule, name: tree.Identifier) -> Definition | None:
         """A public item of an imported module, resolved; None after an error."""
-        found = module.scope.names.get(name.text)
-        if not isinstance(found, Definition):
-            self.error(
-                "E1201", f"module `{module.scope.name}` has no item `{name.text}`", name, "unknown"
-            )
-            return None
-        if not found.public:
-            self.error(
-                "E1203",
-                f"`{name.text}` is private to module `{module.scope.name}`",
-                name,
-                "private",
-            )
-            return None
-        self.session.resolve(found, self.mark(name))
+        found = self.public_item(module.scope, name)
+        if found is not None:
+            self.session.resolve(found, self.mark(name))
         return found
 
     def named_type(self, target: Definition, node: tree.PathType, blocks: bool) -> Type:

@@ -43,9 +43,9 @@ def main(arguments: Sequence[str]) -> int:
         parser("").print_help(sys.stderr)
         return 2
     if not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-        from difflib import get_close_matches
+        from linnet.source import near_names
 
-        near = get_close_matches(arguments[0], COMMANDS, 1)
+        near = near_names(arguments[0], COMMANDS, least=0.6)
         hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(COMMANDS)}"
         sys.stderr.write(f"linnet: there is no command `{arguments[0]}`; {hint}\n")
         return 2

@@ -3,6 +3,7 @@
 from linnet.source.codes import CODES
 from linnet.source.diagnostics import Diagnostic, LinnetError, Mark, clip, sort_diagnostics
 from linnet.source.files import Position, SourceFile, Span
+from linnet.source.near import did_you_mean, near_names
 from linnet.source.read import decode, read_source
 from linnet.source.render import render_json, render_text
 
@@ -16,6 +17,8 @@ __all__ = [
     "Span",
     "clip",
     "decode",
+    "did_you_mean",
+    "near_names",
     "read_source",
     "render_json",
     "render_text",

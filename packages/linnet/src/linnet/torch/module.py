@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from difflib import get_close_matches
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from linnet.graph import Graph
+from linnet.source import near_names
 from linnet.torch.dtypes import FLOATS, dense_problem, describe, describe_tensor, torch_dtype
 from linnet.torch.inputs import bind, check_variants, describe_input, name_inputs, unflatten
 from linnet.torch.interpret import interpret
@@ -124,7 +124,7 @@ class LinnetModule(Block):
         """The parameter, buffer or state at `path`; KeyError for a path that has none."""
         found = self._find(path)
         if found is None:
-            near = get_close_matches(path, list(self.paths()), 3)
+            near = near_names(path, self.paths(), 3)
             hint = f"; near ones are {', '.join(near)}" if near else ""
             raise KeyError(f"{self.program.name} has no tensor at {path!r}{hint}")
         return found
