@@ -175,7 +175,8 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Builds the documentation site into `build/site`; `--write` renews the generated pages."""
+    """Builds the documentation site into `build/site` and looks at it in a browser; `--write`
+    renews the generated pages."""
     work(session, "docs", workspace=False)
 
 

@@ -15,7 +15,10 @@ PLACE = "infiniops/operators"
 
 
 def operator_pages(package: Path) -> dict[str, str]:
-    """The support matrix and a page for each operator of a CPU build: name -> text."""
+    """The support matrix and a page for each operator of a CPU build: name -> text.
+
+    Each begins with its heading, where mkdocs looks for a page's name.
+    """
     sys.path.insert(0, str(package))
     try:
         from codegen.generate import Options, generate, plan
@@ -35,7 +38,7 @@ def operator_pages(package: Path) -> dict[str, str]:
     )
     prefix = "share/docs/"
     return {
-        path.removeprefix(prefix): text
+        path.removeprefix(prefix): text[text.index("# ") :]
         for path, text in generate(build, package).items()
         if path.startswith(prefix)
     }

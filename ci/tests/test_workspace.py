@@ -17,7 +17,11 @@ from ci.packages import PACKAGES, Package, tomllib
 from ci.stamp import files_of
 
 GATE = (ROOT / ".ci/run").read_text(encoding="utf-8")
-WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+WORKFLOWS = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / ".github/workflows").glob("*.yml"))
+}
+WORKFLOW = WORKFLOWS["ci"]
 BLOCK = re.compile(
     r"(<!-- not run: [^>]{8,} -->\n+)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -84,8 +88,35 @@ def test_the_workflow_runs_every_session_of_the_gate() -> None:
     assert {"3.10", "3.12"} <= set(jobs["sync"]["strategy"]["matrix"]["python"])
 
 
-def test_every_job_of_the_workflow_has_a_time_limit() -> None:
-    assert all("timeout-minutes" in job for job in WORKFLOW["jobs"].values())
+def test_a_job_has_at_least_the_minutes_of_its_session_in_the_gate() -> None:
+    budgets = re.findall(r'^ *step "[\w ]+" (\d+) nox (\w+)', GATE, re.MULTILINE)
+    budget_of = {session: int(minutes) for minutes, session in budgets}
+    rows = WORKFLOW["jobs"]["session"]["strategy"]["matrix"]["include"]
+    limit_of = {row["session"]: row["minutes"] for row in rows}
+    limit_of["cuda_compile"] = WORKFLOW["jobs"]["cuda_compile"]["timeout-minutes"]
+    short = {name for name, minutes in budget_of.items() if limit_of[name] <= minutes}
+    assert short == set()
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_every_workflow_limits_its_time_its_rights_and_its_runs(name: str) -> None:
+    workflow = WORKFLOWS[name]
+    assert all("timeout-minutes" in job for job in workflow["jobs"].values())
+    assert workflow["permissions"] == {"contents": "read"}
+    assert "concurrency" in workflow
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_every_workflow_calls_sessions_that_there_are_as_the_readme_does(name: str) -> None:
+    commands = [
+        step["run"]
+        for job in WORKFLOWS[name]["jobs"].values()
+        for step in job["steps"]
+        if "nox -s" in step.get("run", "")
+    ]
+    sessions = {command.removeprefix(".venv/bin/nox -s ").split()[0] for command in commands}
+    assert sessions
+    assert sessions <= SESSIONS.keys() | {"${{"}
 
 
 def test_the_gate_reports_a_missing_interpreter_as_a_failure(tmp_path: Path) -> None:

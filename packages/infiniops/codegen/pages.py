@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from .cpp_types import call_parameters, python_signature
-from .declaration import DTYPES, Operator, Tensor
-from .docstring import attribute_text, dtype_text, rank_text, tolerance_text
+from .declaration import Operator, Tensor
+from .docstring import attribute_text, dtype_text, dtypes_text, rank_text, tolerance_text
 from .model import Build
+
+#: What fits into a line of code on the site.
+LINE = 88
 
 
 def operator_page(operator: Operator, build: Build) -> str:
@@ -22,11 +25,11 @@ def operator_page(operator: Operator, build: Build) -> str:
     lines += [
         "",
         "```python",
-        f"infini.ops.{python_signature(operator)}",
+        _folded(f"infini.ops.{python_signature(operator)}"),
         "```",
         "",
         "```cpp",
-        f"infini::ops::{operator.class_name}::Call({call_parameters(operator)});",
+        _folded(f"infini::ops::{operator.class_name}::Call({call_parameters(operator)});"),
         "```",
         "",
         "| argument | meaning | shape | dtype |",
@@ -89,10 +92,9 @@ def support_matrix(build: Build) -> str:
             or "none"
             for device in devices
         ]
-        dtypes = ", ".join(dtype for dtype in DTYPES if dtype in operator.dtypes)
         lines.append(
             f"| [{operator.name}]({operator.name}.md) | {operator.group} | "
-            f"{' | '.join(cells)} | {dtypes} |"
+            f"{' | '.join(cells)} | {dtypes_text(operator.dtypes)} |"
         )
     lines += [
         "",
@@ -105,6 +107,16 @@ def support_matrix(build: Build) -> str:
         "float64 the oracle rounds as well.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _folded(signature: str) -> str:
+    """`signature` on one line, or one parameter a line where that would be too long."""
+    if len(signature) <= LINE:
+        return signature
+    head, _, rest = signature.partition("(")
+    parameters, _, tail = rest.rpartition(")")
+    lines = parameters.replace(", ", ",\n    ")
+    return f"{head}(\n    {lines}\n){tail}"
 
 
 def _tensor_row(tensor: Tensor, operator: Operator) -> str:
