@@ -126,6 +126,25 @@ def test_run_checks_its_numbers_before_it_reads_the_checkpoint(
     assert capsys.readouterr().err == f"linnet: {problem}\n"
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "bf16"])
+def test_commands_take_both_names_of_a_dtype(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = parser("run").parse_args(["run", "m.gguf", "--prompt", "x", "--dtype", name])
+    assert options.dtype == "bf16"
+    sizes = ["--entry", "forward", "--bind", "H=4", "B=1", f"T={name}"]
+    assert main(["graph", str(EXAMPLE), *sizes]) == 0
+    assert "input     %0: bf16[1, 4] x" in capsys.readouterr().out
+
+
+def test_a_dtype_that_run_does_not_take_is_told_both_names_of_those_it_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", "m.gguf", "--prompt", "x", "--dtype", "float64"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "argument --dtype: expected one of f32 (float32), bf16 (bfloat16), f16 (float16); "
+        "got 'float64'\n"
+    )
+
+
 def test_graph_prints_json_that_matches_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["graph", str(EXAMPLE), "--entry", "forward", "--bind", "H=64", "B=2", "--json"]
     assert main(arguments) == 0
@@ -145,7 +164,7 @@ def test_graph_prints_json_that_matches_the_schema(capsys: pytest.CaptureFixture
     ("binding", "complaint"),
     [
         ("H", "takes NAME=VALUE"),
-        ("Q=1", "no generic 'Q'"),
+        ("Q=1", "entry forward has no generic 'Q'; it has: B, and block Model has: H, T\n"),
         ("H=x", "takes NAME=VALUE"),
         ("T=i32", "takes a Float dtype"),
     ],
@@ -156,6 +175,20 @@ def test_graph_refuses_bindings_that_do_not_fit(
     code = main(["graph", str(EXAMPLE), "--entry", "forward", "--bind", "H=4", "B=1", binding])
     assert code == 2
     assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("H=4", "entry forward: no input tells B; give --bind B=VALUE"),
+        ("B=4", "block Model needs values for its generics H; give --bind H=VALUE"),
+    ],
+)
+def test_a_generic_without_a_value_is_asked_for_as_the_command_takes_it(
+    given: str, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["graph", str(EXAMPLE), "--entry", "forward", "--bind", given]) == 2
+    assert capsys.readouterr().err == f"linnet: {problem}\n"
 
 
 def test_fmt_rewrites_in_place_and_keeps_permissions(source: Path) -> None:

@@ -130,8 +130,10 @@ def test_the_dtype_of_a_conversion_is_chosen(tmp_path: Path) -> None:
     one, other = load_file(wide.weights), load_file(narrow.weights)
     for name, tensor in one.items():
         assert torch.equal(tensor.bfloat16(), other[name])
-    with pytest.raises(ValueError, match="dtype must be one of f32, bf16, f16"):
-        gguf.convert(path, dtype="i8")
+    assert gguf.convert(path, dtype="bfloat16").weights == narrow.weights
+    listed = r"one of f32 \(float32\), bf16 \(bfloat16\), f16 \(float16\), got 'int8'"
+    with pytest.raises(ValueError, match=listed):
+        gguf.convert(path, dtype="int8")
 
 
 def test_equal_contents_are_converted_once(tmp_path: Path, linnet_home: Path) -> None:

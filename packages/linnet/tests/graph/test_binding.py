@@ -270,10 +270,20 @@ pub entry run<N: Dim>(x: Tensor[N; f32]) -> Tensor[N; f32] {
         ({"x": ((2, 5), "f32")}, {"generics": {"N": 4, "L": 1}}, "has the dtype bf16, got f32"),
         ({"x0": ((2, 5), "bf16")}, {"generics": {"N": 4, "L": 1}}, r"\[2, 4\] here, got \[2, 5\]"),
         ({"x0": ((5,), "bf16")}, {"generics": {"N": 4, "L": 1}}, "has 2 axes"),
-        ({}, {"generics": {"N": 4, "L": 1}}, "no input tells B"),
-        ({"x0": ((2, 4), "bf16")}, {"generics": {"N": 4}}, "needs values for its generics L"),
+        ({}, {"generics": {"N": 4, "L": 1}}, "no input tells B; give entry_generics={'B': ...}"),
+        ({"x0": ((2, 4), "bf16")}, {"generics": {"N": 4}}, "generics L; give generics={'L': ...}"),
         ({"x0": ((2, 4), "bf16")}, {"generics": {"N": -1, "L": 1}}, "size of at least 0, got -1"),
         ({"x0": ((2, 4), "bf16")}, {"generics": {"Q": 4}}, "no generic 'Q'; it has: N, L"),
+        (
+            {"x0": ((2, 4), "bf16")},
+            {"generics": {"N": 4, "L": 1}, "entry_generics": {"C": 3}},
+            "entry run has no generic 'C'; it has: B, and block Stack has: N, L",
+        ),
+        (
+            {"x0": ((2, 4), "bf16")},
+            {"generics": {"N": 4, "L": 1}, "entry_generics": {"N": 3}},
+            "has no generic 'N'; it has: B. N is one of block Stack, set with the root",
+        ),
         ({"x0": ((2, 4), "bf16")}, {"root": "Nope"}, "no block 'Nope'; it has: Unit, Stack"),
     ],
 )
@@ -285,6 +295,11 @@ def test_a_binding_that_does_not_fit_is_refused(
         inputs = {"x0": inputs["x"]}
     with pytest.raises(BindingError, match=complaint):
         graph(ARRAY, inputs=inputs, **options)
+
+
+def test_the_dtype_of_an_input_may_have_pytorchs_name() -> None:
+    text = "pub entry run<N: Dim>(x: Tensor[N; u8]) -> Tensor[N; u8] { return x }"
+    assert graph(text, inputs=[((2,), "uint8")]) == graph(text, inputs=[((2,), "u8")])
 
 
 def test_programs_with_errors_have_no_graph() -> None:

@@ -54,7 +54,7 @@ def test_groups_of_4_bits_are_within_half_a_step_and_hold_their_extremes() -> No
 def test_a_checkpoint_of_few_bits_computes_what_its_numbers_stand_for(
     checkpoint: Checkpoint, bits: int
 ) -> None:
-    model = load_few_bits(checkpoint, bits, group=8, dtype="f32", context=8)
+    model = load_few_bits(checkpoint, bits, group=8, dtype="float32", context=8)
     stored = model.state_dict()
     wide: dict[str, torch.Tensor] = {}
     for path, tensor in stored.items():

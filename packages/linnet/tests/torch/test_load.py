@@ -69,6 +69,30 @@ def test_a_wrong_input_names_the_input_and_the_size(x: Tensor | None, text: str)
         example()[0](x)
 
 
+def test_a_dtype_may_have_pytorchs_name() -> None:
+    model, weights = example()
+    same = load(EXAMPLE, generics={"H": 8, "T": "float32"}, weights=weights)
+    x = torch.randn(3, 8)
+    assert torch.equal(same(x), model(x))
+    with pytest.raises(ValueError, match=r"Float dtype, got 'i32'; one of: bf16 \(bfloat16\), f16"):
+        load(EXAMPLE, generics={"H": 8, "T": "int32"}, weights=weights)
+
+
+def test_generics_are_asked_for_by_the_name_of_the_argument() -> None:
+    with pytest.raises(ValueError, match=r"generics H; give generics=\{'H': ...\}"):
+        read_program(EXAMPLE, generics={"T": "f32"})
+    with pytest.raises(ValueError, match="block Model has no generic 'C'; it has: H, T"):
+        read_program(EXAMPLE, generics={"H": 8, "C": 3})
+    model = load(
+        "module m\npub entry zeros<N: Dim>() -> Tensor[N; f32] { return fill<f32>([N], 0.0) }"
+    )
+    with pytest.raises(ValueError, match=r"no input tells N; give generics=\{'N': ...\}"):
+        model.run_entry("zeros", [])
+    with pytest.raises(ValueError, match=r"entry zeros has no generic 'M'; it has: N$"):
+        model.run_entry("zeros", [], generics={"M": 3})
+    assert torch.equal(model.run_entry("zeros", [], generics={"N": 3}), torch.zeros(3))
+
+
 def test_source_with_errors_is_refused_with_its_diagnostics() -> None:
     with pytest.raises(LinnetError, match="E1201"):
         load("module m\npub entry f(x: f32) -> f32 {\n    return y\n}\n")

@@ -16,6 +16,7 @@ from linnet.check.types import (
     CLASSES,
     DTYPE_NAMES,
     ERROR,
+    LONG_NAMES,
     CompileInt,
     Dim,
     Dims,
@@ -78,7 +79,10 @@ class SizeResolver(Reporter):
     def unknown(self, name: str, at: tree.Node, what: str = "name") -> None:
         """E1201, with a name that is close, if any."""
         pool = [*self.generics, *self.module.names, *PROTECTED, *self.local_names()]
-        helps = did_you_mean(name, pool)
+        if name in LONG_NAMES:
+            helps: tuple[str, ...] = (f"Linnet calls it `{LONG_NAMES[name]}`",)
+        else:
+            helps = did_you_mean(name, pool)
         self.error("E1201", f"there is no {what} `{clip(name)}` here", at, "unknown", helps=helps)
 
     def public_item(self, scope: ModuleScope, name: tree.Identifier) -> Definition | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from linnet.shapes import ONE, Atom, Constraint, Pack, Poly, of
 
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 FLOATS = ("f16", "bf16", "f32", "f64")
 DTYPE_NAMES = ("bool", *INTEGERS, *FLOATS)
+#: The names that PyTorch and NumPy use -> Linnet's. A program says Linnet's; commands and Python
+#: functions take both.
+LONG_NAMES = {
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
+    "bfloat16": "bf16",
+}
 CLASSES = {
     "DType": frozenset(DTYPE_NAMES),
     "Numeric": frozenset((*INTEGERS, *FLOATS)),
@@ -45,6 +53,17 @@ Dim: TypeAlias = "Poly | Pack"
 Dims: TypeAlias = "tuple[Dim, ...]"
 GenericKey: TypeAlias = "Atom | Pack | DTypeVar"
 GenericValue: TypeAlias = "Poly | Dims | DType"
+
+
+def short_dtype(name: Any) -> Any:
+    """Linnet's name for a dtype under either name; whatever else is given comes back as it is."""
+    return LONG_NAMES.get(name, name) if isinstance(name, str) else name
+
+
+def dtypes_listed(names: Iterable[str]) -> str:
+    """`bf16 (bfloat16), f32 (float32)` for messages."""
+    long = {short: f"{short} ({name})" for name, short in LONG_NAMES.items()}
+    return ", ".join(long.get(name, name) for name in names)
 
 
 def dtype_class(dtype: DType) -> frozenset[str]:

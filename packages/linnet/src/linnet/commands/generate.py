@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linnet.check.types import dtypes_listed, short_dtype
 from linnet.commands.console import complain, fail
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from linnet.models.checkpoint import Progress
 
 NEEDS = "pip install 'packages/linnet[models]' in the repository"
+WEIGHTS_DTYPES = ("f32", "bf16", "f16")
 
 
 def add_run(commands: Any) -> None:
@@ -32,7 +34,13 @@ def add_run(commands: Any) -> None:
     run.add_argument("--prompt", required=True, help="what to answer or continue; - reads it")
     run.add_argument("--system", help="a message of the role system before the prompt")
     run.add_argument("--raw", action="store_true", help="continue the prompt, no chat template")
-    run.add_argument("--dtype", choices=("f32", "bf16", "f16"), default="bf16")
+    run.add_argument(
+        "--dtype",
+        type=weights_dtype,
+        default="bf16",
+        metavar="T",
+        help=f"of weights and arithmetic: {dtypes_listed(WEIGHTS_DTYPES)}; default bf16",
+    )
     run.add_argument("--device", default="cpu", help="PyTorch's name of the device")
     run.add_argument("--context", type=int, metavar="N", help="positions of the cache")
     run.add_argument("--max-tokens", type=int, default=256, metavar="N")
@@ -42,6 +50,16 @@ def add_run(commands: Any) -> None:
     run.add_argument("--seed", type=int, metavar="N")
     run.add_argument("--stop", action="append", default=[], metavar="TEXT")
     run.set_defaults(run=run_model)
+
+
+def weights_dtype(text: str) -> str:
+    """What `--dtype` takes, as Linnet names it."""
+    name: str = short_dtype(text)
+    if name not in WEIGHTS_DTYPES:
+        raise argparse.ArgumentTypeError(
+            f"expected one of {dtypes_listed(WEIGHTS_DTYPES)}; got {text!r}"
+        )
+    return name
 
 
 def run_model(options: argparse.Namespace) -> int:

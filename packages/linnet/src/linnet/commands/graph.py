@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from linnet.check import CheckedProgram
-from linnet.check.types import DTYPE_NAMES
+from linnet.check.types import DTYPE_NAMES, short_dtype
 from linnet.commands.console import CommandError, fail, load, print_json, say, show_diagnostics
 from linnet.graph import Body, Call, Graph, Step
 
@@ -31,7 +31,7 @@ def add_binding(graph: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="NAME=VALUE",
-        help="a generic of root or entry: a size, a dtype, or sizes such as 2,3 for a shape",
+        help="a generic of root or entry: a size, a dtype (bf16, bfloat16), or 2,3 for a shape",
     )
     graph.add_argument(
         "--present",
@@ -64,26 +64,31 @@ def run_graph(options: argparse.Namespace) -> int:
 def make_graph(program: CheckedProgram, options: argparse.Namespace) -> Graph:
     """Splits the bindings between root and entry."""
     from linnet.graph.binding import find_root, graph_for
+    from linnet.graph.bound import BindingError, MissingGenericsError
 
     given = dict(parse_binding(text) for group in options.bind for text in group)
     block = find_root(program, options.root, options.entry)
     own = {g.name for g in block.generics} if block else set()
-    return graph_for(
-        program,
-        options.entry,
-        None,
-        root=options.root,
-        generics={name: value for name, value in given.items() if name in own},
-        entry_generics={name: value for name, value in given.items() if name not in own},
-        bound=options.present,
-    )
+    try:
+        return graph_for(
+            program,
+            options.entry,
+            None,
+            root=options.root,
+            generics={name: value for name, value in given.items() if name in own},
+            entry_generics={name: value for name, value in given.items() if name not in own},
+            bound=options.present,
+        )
+    except MissingGenericsError as error:
+        wanted = " ".join(f"{name}=VALUE" for name in error.names)
+        raise BindingError(f"{error.problem}; give --bind {wanted}") from None
 
 
 def parse_binding(text: str) -> tuple[str, Any]:
     """`H=64`, `T=bf16` or `S=2,3`; CommandError for anything else."""
     name, equals, value = text.partition("=")
-    if equals and name and value in DTYPE_NAMES:
-        return name, value
+    if equals and name and short_dtype(value) in DTYPE_NAMES:
+        return name, short_dtype(value)
     sizes = [part for part in value.split(",") if part]
     if equals and name and all(part.isdecimal() for part in sizes):
         if "," in value or not sizes:

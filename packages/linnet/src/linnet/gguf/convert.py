@@ -24,6 +24,7 @@ import torch
 from filelock import FileLock
 
 from linnet.backends.store import home
+from linnet.check.types import dtypes_listed, short_dtype
 from linnet.gguf.header import GgufError, GgufFile, read_header
 from linnet.gguf.llama import LlamaFile, Part, read_llama
 from linnet.gguf.words import text_of, write_tokenizer
@@ -39,7 +40,8 @@ UNFINISHED = ".unfinished"
 def convert(
     path: str | Path, *, dtype: str = "f32", progress: Progress | None = None
 ) -> Checkpoint:
-    """The model of a GGUF file of the Llama family, dequantised to `dtype` (f32, bf16 or f16).
+    """The model of a GGUF file of the Llama family, dequantised to `dtype`: f32, bf16 or f16,
+    or PyTorch's name of one.
 
     The conversion is made once for a content and dtype, and is safe when several processes ask for
     it. Tied embeddings stay one tensor; rows of rotated heads are put back into the order in which
@@ -47,8 +49,10 @@ def convert(
     or whose model `llama.linnet` does not compute; OSError where `$LINNET_HOME` cannot be written.
     """
     path = Path(path)
+    given, dtype = dtype, short_dtype(dtype)
     if dtype not in FILE_DTYPES:
-        raise ValueError(f"gguf.convert: dtype must be one of {', '.join(FILE_DTYPES)}: {dtype!r}")
+        listed = dtypes_listed(FILE_DTYPES)
+        raise ValueError(f"gguf.convert: dtype must be one of {listed}, got {given!r}")
     models = home() / "models"
     digest = _digest(path, models / "known")
     folder = models / f"{digest}-{dtype}"

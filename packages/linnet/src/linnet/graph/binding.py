@@ -20,9 +20,16 @@ from linnet.check.types import (
     Tensor,
     TupleType,
     Type,
+    short_dtype,
     show_dims,
 )
-from linnet.graph.bound import BindingError, Bound, bind_generics
+from linnet.graph.bound import (
+    BindingError,
+    Bound,
+    MissingGenericsError,
+    bind_generics,
+    refuse_unknown,
+)
 from linnet.graph.builder import Builder, Pruned
 from linnet.graph.data import (
     ArrayInstance,
@@ -114,7 +121,8 @@ def root_instance(block: BlockDef, generics: Mapping[str, Any]) -> Instance:
     bind_generics(block.generics, generics, bound, f"block {block.name}")
     missing = [g.name for g in block.generics if not bound.has(g.key)]
     if missing:
-        raise BindingError(f"block {block.name} needs values for its generics {', '.join(missing)}")
+        problem = f"block {block.name} needs values for its generics {', '.join(missing)}"
+        raise MissingGenericsError(problem, missing, "generics")
     bound.check_where(block.where, f"block {block.name}")
     return Instance(block, bound, "")
 
@@ -226,21 +234,19 @@ class _Maker:
         """Binds, evaluates, prunes, numbers."""
         fn = self.fn
         given = self.named_inputs(() if inputs is None else inputs)
+        block = self.instance.block if self.instance else None
+        refuse_unknown(generics, fn.generics, self.what, block)
         bind_generics(
             (g for g in fn.generics if g.name in generics), generics, self.bound, self.what
         )
-        unknown = [name for name in generics if name not in {g.name for g in fn.generics}]
-        if unknown:
-            bind_generics(fn.generics, generics, self.bound, self.what)
         for param in fn.params:
             if param.name in given:
                 self.infer(param.name, param.type, given[param.name])
         bind_generics(fn.generics, {}, self.bound, self.what)
         missing = [g.name for g in fn.generics if not self.bound.has(g.key)]
         if missing:
-            raise BindingError(
-                f"{self.what}: no input tells {', '.join(missing)}; give it in entry_generics"
-            )
+            problem = f"{self.what}: no input tells {', '.join(missing)}"
+            raise MissingGenericsError(problem, missing, "entry_generics")
         self.bound.check_where(fn.where, self.what)
         if inputs is None:
             wanted = (p for p in fn.params if p.node.default is None and p.name not in self.fixed)
@@ -483,11 +489,11 @@ class _Maker:
 
 
 def input_spec(spec: Any, name: str) -> InputSpec:
-    """`(shape, dtype)` as an InputSpec; BindingError for anything else."""
+    """`(shape, dtype)` as an InputSpec, its dtype in Linnet's word; BindingError for all else."""
     if isinstance(spec, (tuple, list)) and len(spec) == 2 and isinstance(spec[1], str):
         shape = spec[0]
         if isinstance(shape, (tuple, list)) and all(isinstance(s, int) and s >= 0 for s in shape):
-            return InputSpec(tuple(shape), spec[1])
+            return InputSpec(tuple(shape), short_dtype(spec[1]))
     raise BindingError(f"input {name} is given as (shape, dtype), got {spec!r}")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from linnet.check.definitions import GenericParam, Where
+from linnet.check.definitions import BlockDef, GenericParam, Where
 from linnet.check.types import (
     CLASSES,
     Dims,
@@ -16,12 +16,24 @@ from linnet.check.types import (
     Scalar,
     Tensor,
     Type,
+    dtypes_listed,
+    short_dtype,
 )
 from linnet.shapes import Atom, Pack, Poly
 
 
 class BindingError(ValueError):
     """A root, entry, generic or input that does not fit; the text says what does."""
+
+
+class MissingGenericsError(BindingError):
+    """Generics that nothing tells; a caller that takes them otherwise words `problem` anew."""
+
+    def __init__(self, problem: str, names: Sequence[str], argument: str) -> None:
+        given = ", ".join(f"{name!r}: ..." for name in names)
+        super().__init__(f"{problem}; give {argument}={{{given}}}")
+        self.problem = problem
+        self.names = tuple(names)
 
 
 class Bound:
@@ -122,10 +134,7 @@ def bind_generics(
 ) -> None:
     """Sets declared generics from plain values; defaults fill in; BindingError says what is off."""
     declared = {g.name: g for g in generics}
-    unknown = [name for name in given if name not in declared]
-    if unknown:
-        known = ", ".join(declared) or "none"
-        raise BindingError(f"{what} has no generic {unknown[0]!r}; it has: {known}")
+    refuse_unknown(given, declared.values(), what)
     for name, generic in declared.items():
         if name in given:
             bound.bind(generic.key, checked_value(generic, given[name], what))
@@ -133,13 +142,30 @@ def bind_generics(
             bound.bind(generic.key, bound.argument(generic.default))
 
 
+def refuse_unknown(
+    given: Iterable[str], declared: Iterable[GenericParam], what: str, block: BlockDef | None = None
+) -> None:
+    """BindingError for a name that is no generic of `what`, a method of `block` or the block."""
+    own = [g.name for g in declared]
+    above = [g.name for g in block.generics] if block else []
+    for name in given:
+        if name in own:
+            continue
+        has = f"{what} has no generic {name!r}; it has: {', '.join(own) or 'none'}"
+        if block and name in above:
+            raise BindingError(f"{has}. {name} is one of block {block.name}, set with the root")
+        also = f", and block {block.name} has: {', '.join(above)}" if block and above else ""
+        raise BindingError(has + also)
+
+
 def checked_value(generic: GenericParam, value: Any, what: str) -> Any:
     """A value of the kind that a generic takes."""
     if isinstance(generic.key, DTypeVar):
-        if value not in CLASSES[generic.kind]:
+        value = short_dtype(value)
+        if not isinstance(value, str) or value not in CLASSES[generic.kind]:
             raise BindingError(
                 f"{what}: the generic {generic.name} takes a {generic.kind} dtype, got {value!r}; "
-                f"one of: {', '.join(sorted(CLASSES[generic.kind]))}"
+                f"one of: {dtypes_listed(sorted(CLASSES[generic.kind]))}"
             )
         return value
     sizes = value if isinstance(generic.key, Pack) else (value,)

@@ -67,9 +67,10 @@ class Checkpoint:
         """Loads the model: the family's source, or `source` with the same root generics.
 
         `batch` rows and `context` positions size the states of families that have any; the default
-        context is what the model was made for, at most 2048. `dtype` (`f32`, `bf16`, `f16`)
-        converts the weights. Other options are those of `linnet.torch.load`. CheckpointError for
-        a context that the model was not made for, and for sizes that the source refuses.
+        context is what the model was made for, at most 2048. `dtype` (`f32`, `bf16`, `f16`, or
+        PyTorch's name) converts the weights. Other options are those of `linnet.torch.load`.
+        CheckpointError for a context that the model was not made for, and for sizes that the
+        source refuses.
         """
         from linnet.graph.bound import BindingError
         from linnet.torch.load import load_program

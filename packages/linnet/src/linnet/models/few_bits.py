@@ -32,9 +32,11 @@ def load_few_bits(
     """
     from safetensors import safe_open
 
+    from linnet.check.types import short_dtype
     from linnet.torch import load, read_program
     from linnet.torch.dtypes import torch_dtype
 
+    dtype = short_dtype(dtype)
     if checkpoint.family != "llama":
         raise CheckpointError(
             f"{checkpoint.weights}: expected a model of the family llama, got {checkpoint.family}"

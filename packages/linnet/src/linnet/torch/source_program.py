@@ -19,7 +19,7 @@ from linnet.check.types import (
 )
 from linnet.graph import Graph
 from linnet.graph.binding import InputSpec, entries, find_root, graph_for, manifest
-from linnet.graph.bound import BindingError
+from linnet.graph.bound import BindingError, MissingGenericsError
 from linnet.torch.inputs import Description, PlainNumber
 from linnet.torch.weights import Declared
 
@@ -145,19 +145,24 @@ class SourceProgram:
             if not (may_lack or param.name in inputs or param.name in self._fixed):
                 missing = f"input {param.name!r} is missing; it is {param.type}"
                 raise TypeError(f"entry {entry}: {missing}")
-        return graph_for(
-            self._checked,
-            entry,
-            {
-                name: _spec(f"entry {entry}: input {name}", types[name], given)
-                for name, given in inputs.items()
-            },
-            root=self._block.name if method and self._block is not None else None,
-            generics=self._generics if method else {},
-            entry_generics=generics,
-            bound=bound,
-            fixed={name: self._fixed[name] for name in types if name in self._fixed},
-        )
+        specs = {
+            name: _spec(f"entry {entry}: input {name}", types[name], given)
+            for name, given in inputs.items()
+        }
+        try:
+            return graph_for(
+                self._checked,
+                entry,
+                specs,
+                root=self._block.name if method and self._block is not None else None,
+                generics=self._generics if method else {},
+                entry_generics=generics,
+                bound=bound,
+                fixed={name: self._fixed[name] for name in types if name in self._fixed},
+            )
+        except MissingGenericsError as error:
+            # The methods of `LinnetModule` call them `generics`.
+            raise MissingGenericsError(error.problem, error.names, "generics") from None
 
 
 def _spec(where: str, type_: Type, given: Description) -> Any:
