@@ -26,7 +26,6 @@ from linnet.check.types import (
 from linnet.graph.bound import (
     BindingError,
     Bound,
-    MissingGenericsError,
     bind_generics,
     refuse_unknown,
 )
@@ -119,10 +118,7 @@ def root_instance(block: BlockDef, generics: Mapping[str, Any]) -> Instance:
     """The root at its generics; BindingError for what is missing or breaks its `where`."""
     bound = Bound()
     bind_generics(block.generics, generics, bound, f"block {block.name}")
-    missing = [g.name for g in block.generics if not bound.has(g.key)]
-    if missing:
-        problem = f"block {block.name} needs values for its generics {', '.join(missing)}"
-        raise MissingGenericsError(problem, missing, "generics")
+    bound.require(block.generics, f"block {block.name} needs values for its generics", "generics")
     bound.check_where(block.where, f"block {block.name}")
     return Instance(block, bound, "")
 
@@ -243,10 +239,7 @@ class _Maker:
             if param.name in given:
                 self.infer(param.name, param.type, given[param.name])
         bind_generics(fn.generics, {}, self.bound, self.what)
-        missing = [g.name for g in fn.generics if not self.bound.has(g.key)]
-        if missing:
-            problem = f"{self.what}: no input tells {', '.join(missing)}"
-            raise MissingGenericsError(problem, missing, "entry_generics")
+        self.bound.require(fn.generics, f"{self.what}: no input tells", "entry_generics")
         self.bound.check_where(fn.where, self.what)
         if inputs is None:
             wanted = (p for p in fn.params if p.node.default is None and p.name not in self.fixed)

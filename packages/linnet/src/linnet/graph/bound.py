@@ -69,6 +69,12 @@ class Bound:
         """Whether a generic has its value."""
         return key in self.sizes or key in self.packs or key in self.dtypes
 
+    def require(self, generics: Iterable[GenericParam], problem: str, argument: str) -> None:
+        """MissingGenericsError, `problem` with the names, where a generic has no value."""
+        missing = [g.name for g in generics if not self.has(g.key)]
+        if missing:
+            raise MissingGenericsError(f"{problem} {', '.join(missing)}", missing, argument)
+
     def get(self, key: GenericKey) -> Any:
         """A number, a dtype name, or a tuple of numbers."""
         if isinstance(key, Pack):
