@@ -7,10 +7,13 @@
 #ifndef INFINI_OPS_NATIVE_CPU_VECTOR_GROUPS_H_
 #define INFINI_OPS_NATIVE_CPU_VECTOR_GROUPS_H_
 
+#include <type_traits>
+
 #include "native/cpu/shared/quantized.h"
 #include "native/cpu/vector/blocks.h"
 #include "native/cpu/vector/math.h"
 #include "native/cpu/vector/simd.h"
+#include "native/cpu/vector/transpose.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
@@ -48,9 +51,11 @@ inline Words ReadLanes(const char* from) {
 inline constexpr std::int64_t kVectorBytes = kLanes * 4;
 
 /// How the blocks of the weight are multiplied with x: here in float32. A packed block of x is
-/// `kSteps` vectors, then the sums of x in each lane as floats.
+/// `kSteps` vectors, then the sums of x in each lane as floats, then these times `-kOffset`: what
+/// `Unpack` adds to each number.
 struct FloatSteps {
   static constexpr int kSteps = 8;
+  static constexpr int kOffset = 0;
   using Sum = Floats;
   using Numbers = Floats;
 
@@ -70,9 +75,9 @@ struct FloatSteps {
     return MultiplyAdd(numbers, Load(reinterpret_cast<const float*>(x)), sum);
   }
   static Floats Finish(Sum sum) { return sum; }
-  /// Writes number `place` of a lane to the vectors of a packed block.
-  static void Pack(float value, std::int64_t lane, std::int64_t place, char* to) {
-    std::memcpy(to + place * kVectorBytes + lane * 4, &value, 4);
+  /// Writes the vectors of a packed block; `places[i]` has number i of every lane.
+  static void Pack(const Floats (&places)[kLaneNumbers], char* to) {
+    std::memcpy(to, places, sizeof(places));
   }
 };
 
@@ -80,26 +85,32 @@ struct FloatSteps {
 /// With the bf16 dot, of x that is bf16.
 struct BFloat16Steps {
   static constexpr int kSteps = 4;
+  static constexpr int kOffset = 16;
   using Sum = Floats;
   using Numbers = __m512i;
 
-  /// Numbers `s` and `s` + 4 of every lane.
+  /// Numbers `s` and `s` + 4 of every lane. From 16 to 32, a bfloat16 counts eighths with its seven
+  /// bits, so a number is put into its place there; a table would keep the units that shuffle busy.
   template <int s>
   static Numbers Unpack(Words words) {
-    // 0 to 15 in bf16, twice: the permutation looks at five bits.
-    const __m512i numbers = _mm512_broadcast_i64x4(
-        _mm256_set_epi16(0x4170, 0x4160, 0x4150, 0x4140, 0x4130, 0x4120, 0x4110, 0x4100, 0x40e0,
-                         0x40c0, 0x40a0, 0x4080, 0x4040, 0x4000, 0x3f80, 0));
-    const __m512i places = _mm512_srli_epi16(__builtin_bit_cast(__m512i, words), 4 * s);
-    return _mm512_permutexvar_epi16(places, numbers);
+    const auto lanes = __builtin_bit_cast(__m512i, words);
+    const __m512i places =
+        s == 0 ? _mm512_slli_epi16(lanes, 3) : _mm512_srli_epi16(lanes, 4 * s - 3);
+    constexpr int kAndOr = 0xea;  // first & second | third
+    return _mm512_ternarylogic_epi32(places, _mm512_set1_epi16(0x78), _mm512_set1_epi16(0x4180),
+                                     kAndOr);
   }
   static Sum Add(Numbers numbers, const char* x, Sum sum) {
     return Arithmetic<BFloat16>::Add(numbers, _mm512_loadu_si512(x), sum);
   }
   static Floats Finish(Sum sum) { return sum; }
-  static void Pack(float value, std::int64_t lane, std::int64_t place, char* to) {
-    const auto bits = static_cast<std::uint16_t>(BitsOf(value) >> 16);
-    std::memcpy(to + place % 4 * kVectorBytes + lane * 4 + place / 4 * 2, &bits, 2);
+  static void Pack(const Floats (&places)[kLaneNumbers], char* to) {
+    for (int s = 0; s < kSteps; ++s) {
+      const Words low = __builtin_bit_cast(Words, places[s]) >> 16;
+      const Words high = __builtin_bit_cast(Words, places[s + 4]) & 0xffff0000u;
+      const Words both = low | high;
+      std::memcpy(to + s * kVectorBytes, &both, sizeof(both));
+    }
   }
 };
 #endif
@@ -108,6 +119,7 @@ struct BFloat16Steps {
 /// With the 8-bit dot, of x that is whole numbers of 8 bits.
 struct WholeSteps8 {
   static constexpr int kSteps = 2;
+  static constexpr int kOffset = 0;
   using Sum = __m512i;
   using Numbers = __m512i;
 
@@ -120,30 +132,38 @@ struct WholeSteps8 {
     return _mm512_dpbusd_epi32(sum, numbers, _mm512_loadu_si512(x));
   }
   static Floats Finish(Sum sum) { return _mm512_cvtepi32_ps(sum); }
-  static void Pack(float value, std::int64_t lane, std::int64_t place, char* to) {
-    const auto number = static_cast<std::int8_t>(value);
-    std::memcpy(to + place % 2 * kVectorBytes + lane * 4 + place / 2, &number, 1);
+  static void Pack(const Floats (&places)[kLaneNumbers], char* to) {
+    for (int s = 0; s < kSteps; ++s) {
+      Words bytes = {};
+      for (int i = 0; i < 4; ++i) {
+        const auto numbers = __builtin_convertvector(places[s + 2 * i], Ints);
+        bytes |= (__builtin_bit_cast(Words, numbers) & 0xffu) << (8 * i);
+      }
+      std::memcpy(to + s * kVectorBytes, &bytes, sizeof(bytes));
+    }
   }
 };
 #endif
 
 /// Bytes of a packed block of x.
 template <class Steps>
-inline constexpr std::int64_t kPackedBlock = (Steps::kSteps + 1) * kVectorBytes;
+inline constexpr std::int64_t kPackedBlock =
+    (Steps::kSteps + (Steps::kOffset != 0 ? 2 : 1)) * kVectorBytes;
 
 /// Packs one block of a row of x.
 template <class Steps>
 void PackGroupBlock(const float* line, char* to) {
-  alignas(64) float sums[kLanes];
-  for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-    sums[lane] = 0;
-    for (std::int64_t place = 0; place < kLaneNumbers; ++place) {
-      const float value = line[lane * kLaneNumbers + place];
-      sums[lane] += value;
-      Steps::Pack(value, lane, place, to);
-    }
+  Floats places[kLaneNumbers];
+  for (int i = 0; i < kLaneNumbers; ++i) places[i] = Load(line + i * kLanes);
+  Transpose(places);
+  Steps::Pack(places, to);
+  Floats sums = places[0];
+  for (int i = 1; i < kLaneNumbers; ++i) sums += places[i];
+  auto* to_sums = reinterpret_cast<float*>(to + Steps::kSteps * kVectorBytes);
+  Store(sums, to_sums);
+  if constexpr (Steps::kOffset != 0) {
+    Store(sums * -static_cast<float>(Steps::kOffset), to_sums + kLanes);
   }
-  std::memcpy(to + Steps::kSteps * kVectorBytes, sums, sizeof(sums));
 }
 
 /// How long groups are, in lanes: a block lies in one of them, has some of 4 or 8 lanes, or any.
@@ -169,18 +189,24 @@ struct GroupRow {
   }
 
   /// A number for each lane of the block that begins with lane `first` of the row and lies in
-  /// `group` where it lies in one; `rest` lanes of the row are left.
+  /// `group` where it lies in one; `rest` lanes of the row are left, a whole block's if `kFull`.
+  template <bool kFull>
   Floats Read(std::int64_t first, std::int64_t group, std::int64_t rest) const {
     if constexpr (kind == GroupKind::kWhole) return Broadcast(numbers[group * stride]);
 #if defined(__AVX512F__)
+    // Broadcasts of what lies in memory cost no shuffle.
     if constexpr (kind == GroupKind::kFour) {
-      const __m128 four = _mm_maskz_loadu_ps(GroupsLeft(rest / 4), numbers + first / 4);
+      const float* from = numbers + first / 4;
+      const __m128 four =
+          kFull ? _mm_loadu_ps(from) : _mm_maskz_loadu_ps(GroupsLeft(rest / 4), from);
       return _mm512_permutevar_ps(_mm512_broadcast_f32x4(four),
                                   _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0));
     } else if constexpr (kind == GroupKind::kEight) {
-      const __m128 two = _mm_maskz_loadu_ps(GroupsLeft(rest / 8) & 3, numbers + first / 8);
-      return _mm512_permutexvar_ps(_mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0),
-                                   _mm512_castps128_ps512(two));
+      const float* from = numbers + first / 8;
+      const __m128 two = kFull ? _mm_castsi128_ps(_mm_loadu_si64(from))
+                               : _mm_maskz_loadu_ps(GroupsLeft(rest / 8) & 3, from);
+      return _mm512_permutevar_ps(_mm512_broadcast_f32x2(two),
+                                  _mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0));
     }
 #endif
     alignas(64) float result[kLanes] = {};
@@ -221,9 +247,18 @@ void StreamGroupRows(const QuantizedTask& task, const char* x, std::int64_t x_st
     std::int64_t group = 0;
     std::int64_t group_rest = group_blocks;
     Floats total[kRows][kGroupColumns] = {};
-    const auto add = [&](std::int64_t first, const auto& read) {
+    const auto add = [&]<bool kFull>(std::bool_constant<kFull>, std::int64_t first,
+                                     const auto& read) {
       const char* packed = x + first / kLanes * kPackedBlock<Steps>;
       typename Steps::Sum dots[kRows][kGroupColumns] = {};
+      if constexpr (Steps::kOffset != 0) {
+#pragma GCC unroll 4
+        for (int i = 0; i < kRows; ++i) {
+          const char* start = packed + i * x_stride + (Steps::kSteps + 1) * kVectorBytes;
+#pragma GCC unroll 4
+          for (auto& sum : dots[i]) sum = Load(reinterpret_cast<const float*>(start));
+        }
+      }
       Words words[kGroupColumns];
 #pragma GCC unroll 4
       for (int c = 0; c < kGroupColumns; ++c) words[c] = read(c);
@@ -251,14 +286,15 @@ void StreamGroupRows(const QuantizedTask& task, const char* x, std::int64_t x_st
       const std::int64_t rest = lanes_of_row - first;
 #pragma GCC unroll 4
       for (int c = 0; c < kGroupColumns; ++c) {
-        const Floats scale = scales[c].Read(first, group, rest);
-        const Floats zero = has_zeros ? zeros[c].Read(first, group, rest) : Broadcast(8);
-        const Floats less = -zero * scale;
+        const Floats scale = scales[c].template Read<kFull>(first, group, rest);
+        const Floats zero =
+            has_zeros ? zeros[c].template Read<kFull>(first, group, rest) : Broadcast(8);
 #pragma GCC unroll 4
         for (int i = 0; i < kRows; ++i) {
           const char* x_sum = packed + i * x_stride + Steps::kSteps * kVectorBytes;
-          total[i][c] = MultiplyAdd(scale, Steps::Finish(dots[i][c]), total[i][c]);
-          total[i][c] = MultiplyAdd(less, Load(reinterpret_cast<const float*>(x_sum)), total[i][c]);
+          const Floats dot = MultiplyAdd(-zero, Load(reinterpret_cast<const float*>(x_sum)),
+                                         Steps::Finish(dots[i][c]));
+          total[i][c] = MultiplyAdd(scale, dot, total[i][c]);
         }
       }
       if (kind == GroupKind::kWhole && --group_rest == 0) {
@@ -274,7 +310,7 @@ void StreamGroupRows(const QuantizedTask& task, const char* x, std::int64_t x_st
           if (has_zeros) zeros[c].Prefetch(first);
         }
       }
-      add(first, [&](int c) {
+      add(std::true_type(), first, [&](int c) {
         __builtin_prefetch(weight[c] + first * 4 + ahead, 0, 2);
         return ReadLanes(weight[c] + first * 4);
       });
@@ -284,7 +320,7 @@ void StreamGroupRows(const QuantizedTask& task, const char* x, std::int64_t x_st
         scales[c].Prefetch(lanes_of_row - 1);
         if (has_zeros) zeros[c].Prefetch(lanes_of_row - 1);
       }
-      add(first, [&](int c) {
+      add(std::false_type(), first, [&](int c) {
         // Its last byte: rows that end within a line share it with the next row, or do not.
         __builtin_prefetch(weight[c] + lanes_of_row * 4 - 1 + ahead, 0, 2);
         return ReadLanes(weight[c] + first * 4, lanes_of_row - first);

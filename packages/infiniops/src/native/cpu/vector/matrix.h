@@ -141,22 +141,41 @@ typename Arithmetic<T>::Vector ReadPart(const T* values, std::int64_t count) {
 #endif
 }
 
+/// Where the rows of a weight come from: caches; memory, which is read nearly in order where they
+/// are short; memory, at several far places where they are long.
+enum class Source { kCaches, kShortRows, kLongRows };
+
+/// Rows of so many bytes are long: they fill a page of memory.
+inline constexpr std::int64_t kLongRowBytes = 4096;
+
+constexpr Source SourceOfStream(std::int64_t row_bytes) {
+  return row_bytes < kLongRowBytes ? Source::kShortRows : Source::kLongRows;
+}
+
+/// Bytes that a tile of many products asks the second-level cache for before it needs them, in long
+/// rows: it waits for that cache as well, with less that it could do meanwhile.
+inline constexpr std::int64_t kSoonBytes = 512;
+constexpr bool AsksForSoon(int rows, Source source) {
+  return rows > 2 && source == Source::kLongRows;
+}
+
 /// Columns of the weight that a tile reads at the same time: all, which shares what is read of x,
 /// or a few after each other, where a stream then reads memory nearly in order and x costs little.
 template <typename T>
-constexpr int ColumnsTogether(int rows, int columns, bool streams) {
-  return streams && columns == 4 && rows <= 4 && sizeof(T) > 1 ? 2 : columns;
+constexpr int ColumnsTogether(int rows, int columns, Source source) {
+  return source == Source::kShortRows && columns == 4 && rows == 4 && sizeof(T) > 1 ? 2 : columns;
 }
 
 /// Adds to `sums`, whose rows are `sums_stride` apart, the dot products of `kRows` rows with
 /// `kColumns` rows over one chunk of `depth` elements. `x` holds its rows interleaved by steps, the
-/// last one filled up with zeros. With `kStreams`, the weight comes from memory.
-template <typename T, int kRows, int kColumns, bool kStreams>
+/// last one filled up with zeros.
+template <typename T, int kRows, int kColumns, Source kSource>
 void Tile(const OperandOf<T>* x, const TileWeight<T>& weight, std::int64_t depth, SumOf<T>* sums,
           std::int64_t sums_stride) {
   static_assert(kColumns % 4 == 0 && kColumns <= kMaxTileColumns);
   using A = Arithmetic<T>;
-  constexpr int kTogether = ColumnsTogether<T>(kRows, kColumns, kStreams);
+  constexpr bool kStreams = kSource != Source::kCaches;
+  constexpr int kTogether = ColumnsTogether<T>(kRows, kColumns, kSource);
   typename A::Sums lanes[kRows][kColumns] = {};
 #pragma GCC unroll 4
   for (int first = 0; first < kColumns; first += kTogether) {
@@ -184,12 +203,18 @@ void Tile(const OperandOf<T>* x, const TileWeight<T>& weight, std::int64_t depth
     };
     std::int64_t k = 0;
     if constexpr (kStreams) {
-      constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
-      constexpr std::int64_t kStride = kLine > A::kStep ? kLine : A::kStep;
+      constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+      constexpr std::int64_t kStride = 64 / kSize > A::kStep ? 64 / kSize : A::kStep;
       for (; k + kStride <= depth; k += kStride) {
         // To the second-level cache: the first has too few places for what is on its way.
 #pragma GCC unroll 8
         for (int j = 0; j < kTogether; ++j) __builtin_prefetch(w[j] + k + weight.ahead, 0, 2);
+        if constexpr (AsksForSoon(kRows, kSource)) {
+#pragma GCC unroll 8
+          for (int j = 0; j < kTogether; ++j) {
+            __builtin_prefetch(w[j] + k + kSoonBytes / kSize, 0, 3);
+          }
+        }
 #pragma GCC unroll 4
         for (std::int64_t step = 0; step < kStride; step += A::kStep) add_whole(k + step);
       }
@@ -214,28 +239,28 @@ void Tile(const OperandOf<T>* x, const TileWeight<T>& weight, std::int64_t depth
 }
 
 /// Runs the tile for `rows`, at most `kMaxTileRows` (`kMaxWideTileRows` for 8 columns).
-template <typename T, int kColumns, bool kStreams,
+template <typename T, int kColumns, Source kSource,
           int kRows = kColumns == 8 ? kMaxWideTileRows : kMaxTileRows>
 void RunTile(std::int64_t rows, const OperandOf<T>* x, const TileWeight<T>& weight,
              std::int64_t depth, SumOf<T>* sums, std::int64_t sums_stride) {
   if (rows == kRows) {
-    Tile<T, kRows, kColumns, kStreams>(x, weight, depth, sums, sums_stride);
+    Tile<T, kRows, kColumns, kSource>(x, weight, depth, sums, sums_stride);
   } else if constexpr (kRows > 1) {
-    RunTile<T, kColumns, kStreams, kRows - 1>(rows, x, weight, depth, sums, sums_stride);
+    RunTile<T, kColumns, kSource, kRows - 1>(rows, x, weight, depth, sums, sums_stride);
   }
 }
 
 /// Adds to `sums` the products of `rows` packed rows, strip after strip, with `kColumns` rows of
 /// the weight over one chunk.
-template <typename T, int kColumns, bool kStreams>
+template <typename T, int kColumns, Source kSource>
 void AddColumns(const OperandOf<T>* x, std::int64_t rows, const TileWeight<T>& weight,
                 std::int64_t depth, SumOf<T>* sums, std::int64_t sums_stride) {
   constexpr std::int64_t kStrip = kColumns == 8 ? kMaxWideTileRows : kMaxTileRows;
   const std::int64_t padded = WholeSteps<T>(depth);
   for (std::int64_t strip = 0; strip < rows; strip += kStrip) {
     const std::int64_t count = rows - strip < kStrip ? rows - strip : kStrip;
-    RunTile<T, kColumns, kStreams>(count, x + strip * padded, weight, depth,
-                                   sums + strip * sums_stride, sums_stride);
+    RunTile<T, kColumns, kSource>(count, x + strip * padded, weight, depth,
+                                  sums + strip * sums_stride, sums_stride);
   }
 }
 

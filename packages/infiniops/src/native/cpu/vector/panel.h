@@ -10,6 +10,7 @@
 
 #include "native/cpu/vector/elementwise.h"
 #include "native/cpu/vector/simd.h"
+#include "native/cpu/vector/transpose.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
@@ -118,44 +119,6 @@ void Multiply(LeftRows<T> left, RightSteps<T> right, std::int64_t depth, std::in
     strip(std::integral_constant<int, 2>());
   }
   if (column < columns) strip(std::integral_constant<int, 1>());
-}
-
-/// Interleaves the low or high halves of `a` and `b`.
-inline Floats InterleaveLow(Floats a, Floats b) {
-#if defined(__AVX512F__)
-  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-#elif defined(__AVX2__)
-  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-#else
-  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
-#endif
-}
-
-inline Floats InterleaveHigh(Floats a, Floats b) {
-#if defined(__AVX512F__)
-  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
-                                 31);
-#elif defined(__AVX2__)
-  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-#else
-  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
-#endif
-}
-
-/// Transposes `kLanes` vectors in place. Only moves lanes, whatever their bits mean.
-inline void Transpose(Floats (&rows)[kLanes]) {
-  // Each round interleaves row i with row i + kLanes / 2; log2(kLanes) rounds transpose.
-#pragma GCC unroll 4
-  for (int round = 1; round < kLanes; round *= 2) {
-    Floats next[kLanes];
-#pragma GCC unroll 8
-    for (int i = 0; i < kLanes / 2; ++i) {
-      next[2 * i] = InterleaveLow(rows[i], rows[i + kLanes / 2]);
-      next[2 * i + 1] = InterleaveHigh(rows[i], rows[i + kLanes / 2]);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) rows[i] = next[i];
-  }
 }
 
 /// One step of the depth at element `k` of a row of `size` elements; 0 beyond its end.

@@ -99,10 +99,10 @@ class Product {
     ForEachStream(rows, task_.columns, task_.depth, bytes, [&](const OutputBlock& block) {
       if (rows == 1 && TakesWeightRowByRow<T>(task_.depth)) {
         StreamOneRow(packed, block);
-      } else if (rows <= kMaxWideTileRows) {
-        StreamBlock<8>(packed, block);
+      } else if (SourceOfStream(bytes) == Source::kShortRows) {
+        StreamBlock<Source::kShortRows>(packed, block);
       } else {
-        StreamBlock<4>(packed, block);
+        StreamBlock<Source::kLongRows>(packed, block);
       }
     });
   }
@@ -115,21 +115,36 @@ class Product {
     Write({}, block, sums, kStreamColumns);
   }
 
-  template <int kColumns>
+  template <Source kSource>
   void StreamBlock(const Operand* x, const OutputBlock& block) const {
+    if (block.rows <= kMaxWideTileRows) {
+      StreamTiles<8, kSource>(x, block);
+    } else {
+      StreamTiles<4, kSource>(x, block);
+    }
+  }
+
+  template <int kColumns, Source kSource>
+  void StreamTiles(const Operand* x, const OutputBlock& block) const {
     alignas(64) Sum sums[kFewRows * kStreamColumns];
     const std::int64_t stride = RoundUp(block.columns, kMaxTileColumns);
     for (std::int64_t i = 0; i < block.rows * stride; ++i) sums[i] = 0;
     const Strided<T> weight = Weight({});
-    const std::int64_t ahead = StreamAhead(task_.depth * static_cast<std::int64_t>(sizeof(T)),
-                                           weight.row_stride, kColumns);
-    for (std::int64_t j = 0; j < block.columns; j += kColumns) {
-      TileWeight<T> tile = {weight.At(block.column + j, 0), weight.row_stride, block.columns - j,
-                            ahead};
+    // Long rows of x do not fit the first-level cache; two tiles share what is read of a chunk.
+    constexpr std::int64_t kStrip =
+        kSource == Source::kLongRows && kColumns == 4 ? 2 * kColumns : kColumns;
+    const std::int64_t ahead =
+        StreamAhead(task_.depth * static_cast<std::int64_t>(sizeof(T)), weight.row_stride, kStrip);
+    for (std::int64_t strip = 0; strip < block.columns; strip += kStrip) {
+      const std::int64_t end = Least(strip + kStrip, block.columns);
       for (std::int64_t k = 0; k < task_.depth; k += kChunk<T>) {
-        AddColumns<T, kColumns, true>(x + k * block.rows, block.rows, tile,
-                                      Least(kChunk<T>, task_.depth - k), sums + j, stride);
-        tile.data += kChunk<T>;
+        const std::int64_t depth = Least(kChunk<T>, task_.depth - k);
+        for (std::int64_t j = strip; j < end; j += kColumns) {
+          const TileWeight<T> tile = {weight.At(block.column + j, k), weight.row_stride,
+                                      block.columns - j, ahead};
+          AddColumns<T, kColumns, kSource>(x + k * block.rows, block.rows, tile, depth, sums + j,
+                                           stride);
+        }
       }
     }
     Write({}, block, sums, stride);
@@ -215,9 +230,11 @@ class Product {
         for (std::int64_t j = 0; j < part.columns; j += TileColumns(part.rows)) {
           const TileWeight<T> tile = {rows.At(j, 0), rows.row_stride, part.columns - j};
           if (part.rows <= kMaxWideTileRows) {
-            AddColumns<T, 8, false>(packed_x, part.rows, tile, depth, part_sums + j, sums_stride);
+            AddColumns<T, 8, Source::kCaches>(packed_x, part.rows, tile, depth, part_sums + j,
+                                              sums_stride);
           } else {
-            AddColumns<T, 4, false>(packed_x, part.rows, tile, depth, part_sums + j, sums_stride);
+            AddColumns<T, 4, Source::kCaches>(packed_x, part.rows, tile, depth, part_sums + j,
+                                              sums_stride);
           }
         }
       });

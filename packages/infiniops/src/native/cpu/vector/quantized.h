@@ -211,9 +211,9 @@ class QuantizedProduct : QuantizedBase<T> {
       TileWeight<std::int8_t> tile = {weight + j * task_.weight_row_stride, task_.weight_row_stride,
                                       block.columns - j, ahead};
       for (std::int64_t k = 0; k < depth(); k += kChunk<float>) {
-        AddColumns<std::int8_t, kColumns, true>(x + k * block.rows, block.rows, tile,
-                                                Least(kChunk<float>, depth() - k), sums + j,
-                                                stride);
+        AddColumns<std::int8_t, kColumns, Source::kShortRows>(x + k * block.rows, block.rows, tile,
+                                                              Least(kChunk<float>, depth() - k),
+                                                              sums + j, stride);
         tile.data += kChunk<float>;
       }
     }
@@ -321,9 +321,9 @@ class QuantizedProduct : QuantizedBase<T> {
         float* part_sums = sums + (part.row - block.row) * sums_stride;
         PackX(part.row, part.rows, k, length, x);
         for (std::int64_t j = 0; j < part.columns; j += 4) {
-          AddColumns<Wide, 4, false>(x, part.rows,
-                                     {weight + j * kStride, kStride, part.columns - j},
-                                     WholeSteps<Wide>(length), part_sums + j, sums_stride);
+          AddColumns<Wide, 4, Source::kCaches>(
+              x, part.rows, {weight + j * kStride, kStride, part.columns - j},
+              WholeSteps<Wide>(length), part_sums + j, sums_stride);
         }
       });
     }
