@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT))
 
 from ci import linked as linked_session  # noqa: E402 - needs the line above
-from ci import toolchain  # noqa: E402 - likewise
+from ci import progress, toolchain  # noqa: E402 - likewise
 from ci.local_wheels import find_links, local_torch  # noqa: E402 - likewise
 from ci.packages import install_options  # noqa: E402 - likewise
 
@@ -67,7 +67,7 @@ def work(
     if torch:
         options += [f"--no-install-package={name}" for name in torch.replaced]
     if workspace:
-        session.log("the packages are compiled now: minutes on two cores, without a word")
+        session.log("packages whose sources are new are compiled now: minutes on two cores")
     uv(session, "sync", *options)
     if torch:
         uv(session, "pip", "install", "--no-deps", f"torch=={torch.version}")
@@ -95,8 +95,9 @@ def add_weights(session: nox.Session) -> None:
 
 
 def uv(session: nox.Session, *arguments: str) -> None:
-    """Runs uv without its progress, which a log would keep."""
-    session.run_install("uv", *arguments, "--quiet", external=True)
+    """Runs uv without its progress, which a log would keep and which knows nothing of compilers."""
+    with progress.reported(ROOT, session.log):
+        session.run_install("uv", *arguments, "--quiet", external=True)
 
 
 @nox.session
