@@ -50,13 +50,4 @@ def build_and_test_steps() -> list[Step]:
 
 def sanitize_steps() -> list[Step]:
     """Build and CTest under each sanitizer, over the runtime that was built under the same."""
-    steps = []
-    for name, configuration in SANITIZERS.items():
-        steps += [
-            Step(f"infiniops: build, {name}", partial(native.build, configuration)),
-            Step(
-                f"infiniops: C++ tests, {name}",
-                partial(native.run_tests, configuration, wrapper=infinirt.fixed_addresses()),
-            ),
-        ]
-    return steps
+    return infinirt.sanitize_steps("infiniops", SANITIZERS)

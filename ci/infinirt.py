@@ -6,6 +6,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -62,14 +63,16 @@ def build_and_test_steps() -> list[Step]:
     ]
 
 
-def sanitize_steps() -> list[Step]:
-    """Build and CTest under ASan with UBSan, and under TSan."""
+def sanitize_steps(
+    package: str = "infinirt", configurations: Mapping[str, Configuration] = SANITIZERS
+) -> list[Step]:
+    """Build and CTest of `package` in each of its `configurations`, by name of the sanitizer."""
     steps = []
-    for name, configuration in SANITIZERS.items():
+    for name, configuration in configurations.items():
         steps += [
-            Step(f"infinirt: build, {name}", partial(native.build, configuration)),
+            Step(f"{package}: build, {name}", partial(native.build, configuration)),
             Step(
-                f"infinirt: C++ tests, {name}",
+                f"{package}: C++ tests, {name}",
                 partial(native.run_tests, configuration, wrapper=fixed_addresses()),
             ),
         ]

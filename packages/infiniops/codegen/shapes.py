@@ -113,14 +113,6 @@ class Shape:
     function: Reduce | Concat | Replace | Product | None = None
 
     @property
-    def same_as(self) -> str | None:
-        """The tensor whose whole shape this is, if it is that simple."""
-        match self.items:
-            case (Slice(tensor, None, None),):
-                return tensor
-        return None
-
-    @property
     def names(self) -> tuple[str, ...]:
         """Every tensor that the rule mentions."""
         items = list(self.items)

@@ -1,8 +1,6 @@
 // The Python module `torch_infini._native`: registration, and what `torch.infini`
 // needs beyond PyTorch's generic accelerator functions.
 #include <c10/core/CachingDeviceAllocator.h>
-#include <infini/ops/abi.h>
-#include <infini/rt/abi.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/Exceptions.h>
@@ -156,8 +154,6 @@ struct Wrapped<kFunction> {
 
 PYBIND11_MODULE(_native, module) {
   module.doc() = "Native part of torch-infini.";
-  module.attr("infini_rt_abi") = INFINI_RT_ABI_VERSION;
-  module.attr("infini_ops_abi") = INFINI_OPS_ABI_VERSION;
   module.def("register_backend", &Wrapped<&RegisterBackend>::Run);
   module.def("registered_overloads", &RegisteredOverloads);
   module.def("unserved_overloads", &UnservedOverloads);

@@ -13,7 +13,7 @@ from torch_infini._libraries import Library
 
 pytestmark = pytest.mark.once
 
-LIBRARY = Library("libtorchinfinitest.so", "torch-infini-test", "UNUSED", "test_abi_version")
+LIBRARY = Library("libtorchinfinitest.so", "torch-infini-test", "test_abi_version")
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_listed_but_missing_file_is_not_found(wheel: Path) -> None:
 
 
 def test_missing_library_is_an_error_that_names_both_remedies() -> None:
-    library = Library("libnowhere.so", "no-such-distribution", "UNUSED", "f")
+    library = Library("libnowhere.so", "no-such-distribution", "f")
     with pytest.raises(ImportError) as caught:
         _libraries.load(library)
     assert str(caught.value) == (
@@ -63,7 +63,7 @@ def test_missing_library_is_an_error_that_names_both_remedies() -> None:
 
 def test_library_that_does_not_load_is_an_error_that_says_why(wheel: Path) -> None:
     # Under another name, since the good library may be loaded by now.
-    broken = Library("libtorchinfinibroken.so", "torch-infini-test", "UNUSED", "f")
+    broken = Library("libtorchinfinibroken.so", "torch-infini-test", "f")
     wheel.with_name(broken.soname).write_bytes(b"not a library")
     record = wheel.parents[2] / "torch_infini_test-1.0.dist-info" / "RECORD"
     record.write_text(f"torch_infini_test/lib/{broken.soname},,\n")
@@ -72,6 +72,6 @@ def test_library_that_does_not_load_is_an_error_that_says_why(wheel: Path) -> No
 
 
 def test_library_without_the_version_function_is_refused(wheel: Path) -> None:
-    other = Library(LIBRARY.soname, LIBRARY.distribution, "UNUSED", "no_such_function")
+    other = Library(LIBRARY.soname, LIBRARY.distribution, "no_such_function")
     with pytest.raises(ImportError, match="has no function no_such_function"):
         _libraries.abi_version(other, _libraries.load(LIBRARY))

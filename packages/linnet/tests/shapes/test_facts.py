@@ -135,10 +135,6 @@ def constraints() -> st.SearchStrategy[Constraint]:
     return st.one_of(st.builds(Constraint, operator, sizes(), sizes()), divisible)
 
 
-def divisors_positive(p: Poly, values: dict[object, int]) -> bool:
-    return p.evaluate(values) is not None  # type: ignore[arg-type]  # symbols are keys
-
-
 # A busy machine may draw slowly; no test here is timed.
 @settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(constraints(), max_size=3), constraints())

@@ -20,12 +20,11 @@ class Library:
 
     soname: str
     distribution: str  # whose wheel carries it
-    prefix_variable: str  # names an install prefix at build
     abi_function: str
 
 
-RUNTIME = Library("libinfinirt.so", "infinirt", "INFINI_RT_PREFIX", "infini_rt_abi_version")
-OPERATORS = Library("libinfiniops.so", "infiniops", "INFINI_OPS_PREFIX", "infini_ops_abi_version")
+RUNTIME = Library("libinfinirt.so", "infinirt", "infini_rt_abi_version")
+OPERATORS = Library("libinfiniops.so", "infiniops", "infini_ops_abi_version")
 
 
 def in_wheel(library: Library) -> Path | None:

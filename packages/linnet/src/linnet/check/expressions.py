@@ -230,6 +230,13 @@ class ExpressionChecker(TypeResolver):
             self.coerce(expr, found, settled)
         return settled
 
+    def settle_number(self, expr: tree.Expr, found: Type) -> Type:
+        """As `settle`, and a size becomes i64."""
+        if isinstance(found, CompileInt):
+            self.coerce(expr, found, I64)
+            return I64
+        return self.settle(expr, found)
+
     def settled(self, found: Type, at: tree.Node) -> Type:
         """Literal parts of a type replaced by their default dtypes."""
         if isinstance(found, CompileInt):

@@ -178,10 +178,7 @@ class ElementPreludeChecker(CallChecker):
         if found is ERROR:
             return ERROR
         if is_literal(found):
-            found = self.settle(given[0], found)
-            if isinstance(found, CompileInt):
-                self.coerce(given[0], found, I64)
-                found = I64
+            found = self.settle_number(given[0], found)
         dtype = dtype_of(found)
         assert dtype is not None
         if not is_numeric(dtype):

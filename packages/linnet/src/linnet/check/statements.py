@@ -206,11 +206,8 @@ class BodyChecker(ControlChecker):
             found = wanted if ok else ERROR
         elif not self.is_value(found, node.value):
             found = ERROR
-        elif isinstance(found, CompileInt):
-            self.coerce(node.value, found, I64)
-            found = I64
         else:
-            found = self.settle(node.value, found)
+            found = self.settle_number(node.value, found)
         self.declare(node.name, found, node, mutable=True)
 
     def assign(self, node: tree.Assign) -> None:

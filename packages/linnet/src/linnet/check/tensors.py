@@ -8,8 +8,6 @@ from linnet.check.prelude import ElementPreludeChecker
 from linnet.check.session import Session
 from linnet.check.types import (
     ERROR,
-    I64,
-    CompileInt,
     Dim,
     Dims,
     Scalar,
@@ -134,10 +132,7 @@ class PreludeChecker(ElementPreludeChecker):
         if found is ERROR or shape is None or not self.check_rank(shape, given[1]):
             return ERROR
         if is_literal(found):
-            found = self.settle(given[0], found)
-            if isinstance(found, CompileInt):
-                self.coerce(given[0], found, I64)
-                found = I64
+            found = self.settle_number(given[0], found)
         own = dims_of(found)
         result = broadcast(own, shape, self.facts)
         if isinstance(result, Clash):

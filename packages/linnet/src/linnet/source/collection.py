@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
-_lock = Lock()
-_users = 0
-_was_on = False
+from linnet.source.process import ProcessSetting
 
 
-@contextmanager
-def no_collections() -> Iterator[None]:
+def _turn_off() -> Callable[[], object]:
+    was_on = gc.isenabled()
+    gc.disable()
+    return gc.enable if was_on else lambda: None
+
+
+_COLLECTOR = ProcessSetting(_turn_off)
+
+
+def no_collections() -> AbstractContextManager[None]:
     """Turns the collector of reference cycles off inside.
 
     A check makes many objects that live as long as the program checked and hardly any cycles, so
     looking through all of them again and again makes long files slower by the line. The collector
     belongs to the whole process, so it is put back only when no thread needs it off.
     """
-    global _users, _was_on
-    with _lock:
-        if _users == 0:
-            _was_on = gc.isenabled()
-            gc.disable()
-        _users += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _users -= 1
-            if _users == 0 and _was_on:
-                gc.enable()
+    return _COLLECTOR.changed()

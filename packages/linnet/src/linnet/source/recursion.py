@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+
+from linnet.source.process import ProcessSetting
 
 # A tree is at most 256 levels deep (`linnet.syntax.cursor.DEPTH`) and no stage needs more than
 # about 24 Python calls for a level.
 _CALLS = 256 * 24 + 2000
-_lock = Lock()
-_users = 0
-_limit = 0
 
 
-@contextmanager
-def deep_recursion() -> Iterator[None]:
+def _raise() -> Callable[[], object]:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _CALLS))
+    return partial(sys.setrecursionlimit, limit)
+
+
+_LIMIT = ProcessSetting(_raise)
+
+
+def deep_recursion() -> AbstractContextManager[None]:
     """Lets the code inside recurse as deep as the deepest allowed tree needs.
 
     The limit belongs to the whole process, so it is put back only when no thread needs it.
     """
-    global _users, _limit
-    with _lock:
-        if _users == 0:
-            _limit = sys.getrecursionlimit()
-            sys.setrecursionlimit(max(_limit, _CALLS))
-        _users += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _users -= 1
-            if _users == 0:
-                sys.setrecursionlimit(_limit)
+    return _LIMIT.changed()

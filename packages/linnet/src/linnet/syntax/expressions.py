@@ -73,7 +73,7 @@ class ExpressionParser(TypeParser):
             right = self.binary(level + 1)
             height = max(height, self.height) + 1
             self.grow(height)
-            left = tree.Binary(self.since(start), operator.text, left, right, operator.span)
+            left = tree.Binary(self.since(start), operator.text, left, right)
         self.height = height
         return left
 

@@ -162,12 +162,11 @@ class Unary(Node):
 
 @node
 class Binary(Node):
-    """Two operands; `operator_span` covers the operator."""
+    """Two operands with an operator between them."""
 
     operator: str
     left: Expr
     right: Expr
-    operator_span: Span
 
 
 @node
@@ -590,7 +589,7 @@ def outline(root: object) -> object:
     if isinstance(root, File):
         return ("File", outline(root.module), outline(root.uses), outline(root.items))
     if isinstance(root, Node):
-        skipped = ("span", "operator_span", "text" if isinstance(root, IntLiteral) else "")
+        skipped = ("span", "text" if isinstance(root, IntLiteral) else "")
         parts = [outline(getattr(root, f.name)) for f in fields(root) if f.name not in skipped]
         return (type(root).__name__, *parts)
     if isinstance(root, tuple):

@@ -184,7 +184,7 @@ class _Run:
             comparison = attributes["comparison"]
             if wide:
                 return operations.unsigned(comparison, *operands)
-            return _COMPARISONS[comparison](*operands)
+            return operations.SIGNED[comparison](*operands)
         if kind in _ARITHMETIC:
             if wide and kind in (*BINARY, *SHIFTS, *UNARY):
                 return operations.unsigned(kind, *operands)
@@ -255,16 +255,6 @@ def place(graph: Graph, step: Step) -> str:
     return f"{step.span.file}:{step.span.line}:{step.span.column}: {step.kind}"
 
 
-_COMPARISONS: dict[str, Callable[..., Tensor]] = {
-    "eq": torch.eq,
-    "ne": torch.ne,
-    "lt": torch.lt,
-    "le": torch.le,
-    "gt": torch.gt,
-    "ge": torch.ge,
-}
-
-
 def _divide(a: Tensor, b: Tensor) -> Tensor:
     return a / b if a.is_floating_point() else operations.divide(a, b)
 
@@ -274,20 +264,13 @@ def _remainder(a: Tensor, b: Tensor) -> Tensor:
 
 
 _ARITHMETIC: dict[str, Callable[..., Tensor]] = {
-    "add": torch.add,
-    "sub": torch.sub,
-    "mul": torch.mul,
+    **operations.SIGNED,
     "div": _divide,
     "rem": _remainder,
-    "min": torch.minimum,
-    "max": torch.maximum,
     "and": torch.bitwise_and,
     "or": torch.bitwise_or,
     "xor": torch.bitwise_xor,
-    "shl": torch.bitwise_left_shift,
-    "shr": torch.bitwise_right_shift,
     "not": torch.logical_not,
-    "neg": torch.neg,
     "exp": torch.exp,
     "log": torch.log,
     "sqrt": torch.sqrt,
@@ -295,6 +278,5 @@ _ARITHMETIC: dict[str, Callable[..., Tensor]] = {
     "sin": torch.sin,
     "cos": torch.cos,
     "tanh": torch.tanh,
-    "abs": torch.abs,
     "select": torch.where,
 }

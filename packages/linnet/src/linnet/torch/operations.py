@@ -265,7 +265,7 @@ def unsigned(kind: str, *operands: Tensor) -> Tensor:
     if dtype == torch.uint64:
         return _unsigned_64(kind, *(operand.view(torch.int64) for operand in operands))
     wide = [operand.to(torch.int64) for operand in operands]
-    result = _SIGNED[kind](*wide)
+    result = SIGNED[kind](*wide)
     return result if result.dtype == torch.bool else result.to(dtype)
 
 
@@ -297,11 +297,11 @@ def unsigned_cumsum(source: Tensor, axis: int) -> Tensor:
 def _unsigned_64(kind: str, *operands: Tensor) -> Tensor:
     """The same on the bits of 64-bit operands, kept in signed tensors."""
     if kind in ("eq", "ne", "add", "sub", "mul", "neg", "abs", "shl"):
-        result = operands[0] if kind == "abs" else _SIGNED[kind](*operands)
+        result = operands[0] if kind == "abs" else SIGNED[kind](*operands)
     elif kind in ("lt", "le", "gt", "ge"):
-        result = _SIGNED[kind](*(operand ^ _SIGN for operand in operands))
+        result = SIGNED[kind](*(operand ^ _SIGN for operand in operands))
     elif kind in ("min", "max"):
-        result = _SIGNED[kind](*(operand ^ _SIGN for operand in operands)) ^ _SIGN
+        result = SIGNED[kind](*(operand ^ _SIGN for operand in operands)) ^ _SIGN
     elif kind == "shr":
         result = _logical_shift(*operands)
     else:
@@ -326,7 +326,8 @@ def _divide_64(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(b < 0, ((a ^ _SIGN) >= (b ^ _SIGN)).to(torch.int64), small)
 
 
-_SIGNED: dict[str, Callable[..., Tensor]] = {
+#: PyTorch's function for each kind of step and comparison, on signed integers.
+SIGNED: dict[str, Callable[..., Tensor]] = {
     "add": torch.add,
     "sub": torch.sub,
     "mul": torch.mul,
