@@ -175,3 +175,15 @@ def test_programs_in_the_documentation_run(page: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, f"{page}:\n{done.stderr}"
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_tests_run_from_the_folder_of_their_package_as_from_the_root(package: Package) -> None:
+    def options(folder: Path) -> dict[str, object]:
+        document = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+        found: dict[str, object] = document["tool"].get("pytest", {}).get("ini_options", {})
+        return found
+
+    shared, own = options(ROOT), options(package.folder)
+    for key in own.keys() & {"addopts", "filterwarnings", "markers", "xfail_strict"}:
+        assert own[key] == shared[key], f"{package.folder}/pyproject.toml: {key}"
