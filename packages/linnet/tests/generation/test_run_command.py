@@ -55,6 +55,16 @@ def test_text_is_streamed_and_the_rate_comes_last(
     assert re.fullmatch(SUMMARY, capsys.readouterr().err)
 
 
+def test_the_threads_are_those_asked_for(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("torch.set_num_threads", asked.append)
+    command = ["run", str(checkpoint), "--prompt", "a b", "--max-tokens", "2"]
+    assert main(command) == 0
+    assert asked == []
+    assert main([*command, "--threads", "3"]) == 0
+    assert asked == [3]
+
+
 def test_a_terminal_shows_the_conversion_and_a_second_start_has_none(
     checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -375,7 +375,15 @@ def test_unknown_numerics_are_refused() -> None:
         load_program(GraphProgram.__new__(GraphProgram), numerics="sloppy")
 
 
-@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "xpu:99"])
+def test_an_unknown_device_is_told_those_that_there_are() -> None:
+    source = "module m\npub entry run(x: Tensor[2; f32]) -> Tensor[2; f32] { return x }\n"
+    here = torch.accelerator.current_accelerator(check_available=True)
+    known = "cpu" if here is None else f"cpu, {here.type}"
+    with pytest.raises(ValueError, match=f"no device 'nonsense' here; there are: {known} "):
+        load(source, device="nonsense")
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "xpu:99"])
 def test_a_device_that_cannot_be_used_is_named(device: str) -> None:
     source = "module m\npub entry run(x: Tensor[2; f32]) -> Tensor[2; f32] { return x }\n"
     with pytest.raises(ValueError, match=f"load: device '{device}' cannot be used: "):

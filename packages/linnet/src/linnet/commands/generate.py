@@ -41,7 +41,12 @@ def add_run(commands: Any) -> None:
         metavar="T",
         help=f"of weights and arithmetic: {dtypes_listed(WEIGHTS_DTYPES)}; default bf16",
     )
-    run.add_argument("--device", default="cpu", help="PyTorch's name of the device")
+    run.add_argument(
+        "--device", default="cpu", help="PyTorch's name: cpu, cuda, infini (with torch-infini)"
+    )
+    run.add_argument(
+        "--threads", type=int, metavar="N", help="threads of the CPU; PyTorch's default: all cores"
+    )
     run.add_argument("--context", type=int, metavar="N", help="positions of the cache")
     run.add_argument("--max-tokens", type=int, default=256, metavar="N")
     run.add_argument("--temperature", type=float, default=0.0, help="0 (default) is greedy")
@@ -86,6 +91,8 @@ def run_model(options: argparse.Namespace) -> int:
         Sampling(options.temperature, options.top_k, options.top_p, options.seed)
         if options.max_tokens < 1:
             raise ValueError(f"--max-tokens must be 1 or more, got {options.max_tokens}")
+        if options.threads is not None:
+            set_threads(options.threads)
         with progress_bar() as progress:
             checkpoint = find(place, dtype=options.dtype, progress=progress)
         tokenizer = Tokenizer.read(checkpoint)
@@ -123,6 +130,15 @@ def run_model(options: argparse.Namespace) -> int:
         return fail(str(error))
     complain(summary(generation))
     return 0
+
+
+def set_threads(count: int) -> None:
+    """Sets how many threads PyTorch computes with; ValueError for less than one."""
+    if count < 1:
+        raise ValueError(f"--threads must be 1 or more, got {count}")
+    import torch
+
+    torch.set_num_threads(count)
 
 
 def prompt_text(options: argparse.Namespace, tokenizer: Tokenizer, prompt: str) -> str:

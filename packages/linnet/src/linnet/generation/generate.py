@@ -18,7 +18,9 @@ class TokenModel(Protocol):
 
     @property
     def program(self) -> Any:
-        """Its program, whose generics have the cache's size as `Context`."""
+        """Its program, with the names of its `entries`, and the cache's size as the generic
+        `Context`.
+        """
         ...
 
     @property
@@ -59,12 +61,22 @@ def generate(
     and `seed` are those of `Sampling`; by default the most probable token is taken. `decode`
     replaces the model's entry of that name.
 
-    Raises ValueError, before anything runs, for a prompt that is empty or longer than the cache.
+    Raises ValueError, before anything runs, for a prompt that is empty or longer than the cache,
+    and for a model of another kind.
     """
     sampling = Sampling(temperature, top_k, top_p, seed)
+    program = model.program
+    missing = [f"the entry {name}" for name in ("prefill", "decode") if name not in program.entries]
+    if "Context" not in program.generics:
+        missing.append("the generic Context")
+    if missing:
+        raise ValueError(
+            f"generate: {program.name} is no model that writes text as llama.linnet and gpt2.linnet "
+            f"are: it lacks {', '.join(missing)} (its entries: {', '.join(program.entries)})"
+        )
     text = prompt if isinstance(prompt, str) else tokenizer.chat(prompt)
     tokens = tokenizer.encode(text)
-    capacity = int(model.program.generics["Context"])
+    capacity = int(program.generics["Context"])
     if not tokens:
         raise ValueError("generate: the prompt has no tokens")
     if len(tokens) > capacity:

@@ -112,6 +112,15 @@ def usable_device(device: torch.device | str) -> torch.device:
     """The device. ValueError for one that PyTorch does not know, or cannot use here."""
     try:
         found = torch.device(device)
+    except RuntimeError as error:
+        # PyTorch's own text lists the devices of every build there is, and none that packages add.
+        here = torch.accelerator.current_accelerator(check_available=True)
+        known = "cpu" if here is None else f"cpu, {here.type}"
+        raise ValueError(
+            f"load: there is no device {str(device)!r} here; there are: {known} "
+            "(the package torch-infini brings infini)"
+        ) from error
+    try:
         torch.empty(0, device=found)
     except (RuntimeError, AssertionError) as error:  # PyTorch asserts that it was built for CUDA
         reason = str(error).split("\n", 1)[0]
