@@ -15,5 +15,5 @@ def test_the_site_runs_the_hook_and_the_language_page_links_every_page() -> None
     assert hooks is not None
     assert "ci/spec_pages.py" in yaml.safe_load(hooks.group(1))
     text = (ROOT / "docs/linnet/language.md").read_text(encoding="utf-8")
-    linked = re.findall(r"\]\(spec/([\w-]+\.md)\)", text)
+    linked = re.findall(rf"\]\(\.\./\.\./{PAGES}/([\w-]+\.md)\)", text)
     assert linked == sorted(page.name for page in (ROOT / PAGES).glob("*.md"))

@@ -71,8 +71,9 @@ def generate(
         missing.append("the generic Context")
     if missing:
         raise ValueError(
-            f"generate: {program.name} is no model that writes text as llama.linnet and gpt2.linnet "
-            f"are: it lacks {', '.join(missing)} (its entries: {', '.join(program.entries)})"
+            f"generate: {program.name} is no model that writes text as llama.linnet and "
+            f"gpt2.linnet are: it lacks {', '.join(missing)} "
+            f"(its entries: {', '.join(program.entries)})"
         )
     text = prompt if isinstance(prompt, str) else tokenizer.chat(prompt)
     tokens = tokenizer.encode(text)
