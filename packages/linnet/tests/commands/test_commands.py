@@ -106,7 +106,10 @@ def test_run_names_a_missing_file_before_it_loads_pytorch(
     monkeypatch.setitem(sys.modules, "linnet.generation", None)  # importing it raises
     missing = str(tmp_path / "none.gguf")
     assert main(["run", missing, "--prompt", "x"]) == 2
-    assert capsys.readouterr().err == f"linnet: {missing}: there is no such file or folder\n"
+    assert (
+        capsys.readouterr().err
+        == f"linnet: {missing}: there is no such file, folder or installed package\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,18 @@ def test_text_is_streamed_and_the_rate_comes_last(
     assert re.fullmatch(SUMMARY, capsys.readouterr().err)
 
 
+def test_a_package_that_brings_the_weights_is_named_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "brought_text_weights"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    write_llama(folder / "m.gguf")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["run", "brought-text-weights", "--prompt", "a b", "--max-tokens", "2"]) == 0
+    assert re.fullmatch(SUMMARY, capsys.readouterr().err)
+
+
 def test_the_threads_are_those_asked_for(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr("torch.set_num_threads", asked.append)
@@ -88,6 +100,8 @@ def test_what_cannot_be_run_is_one_message_and_exit_code_2(
     odd.write_bytes(b"GGUF" + b"\xff" * 60)
     wrong = [
         [str(tmp_path / "none.gguf")],
+        ["no-such-package"],
+        ["linnet"],  # a package without weights
         [str(cut)],
         [str(odd)],
         ["m.linnet"],

@@ -28,7 +28,8 @@ def add_run(commands: Any) -> None:
     run.add_argument(
         "model",
         metavar="MODEL",
-        help="a .linnet source, or a GGUF file or Hugging Face folder of a known family",
+        help="a .linnet source; or a checkpoint of a known family: a GGUF file, a Hugging Face "
+        "folder, or the name of an installed package that brings a GGUF file",
     )
     run.add_argument("--weights", metavar="W", help="the checkpoint, where MODEL is a source")
     run.add_argument("--prompt", required=True, help="what to answer or continue; - reads it")
@@ -48,12 +49,18 @@ def add_run(commands: Any) -> None:
         "--threads", type=int, metavar="N", help="threads of the CPU; PyTorch's default: all cores"
     )
     run.add_argument("--context", type=int, metavar="N", help="positions of the cache")
-    run.add_argument("--max-tokens", type=int, default=256, metavar="N")
+    run.add_argument(
+        "--max-tokens", type=int, default=256, metavar="N", help="at most; default 256"
+    )
     run.add_argument("--temperature", type=float, default=0.0, help="0 (default) is greedy")
-    run.add_argument("--top-k", type=int, metavar="K")
-    run.add_argument("--top-p", type=float, metavar="P")
-    run.add_argument("--seed", type=int, metavar="N")
-    run.add_argument("--stop", action="append", default=[], metavar="TEXT")
+    run.add_argument("--top-k", type=int, metavar="K", help="only of the K most probable tokens")
+    run.add_argument(
+        "--top-p", type=float, metavar="P", help="only of the likeliest whose sum is P"
+    )
+    run.add_argument("--seed", type=int, metavar="N", help="where random choices begin")
+    run.add_argument(
+        "--stop", action="append", default=[], metavar="TEXT", help="ends the answer; repeatable"
+    )
     run.set_defaults(run=run_model)
 
 
@@ -69,6 +76,9 @@ def weights_dtype(text: str) -> str:
 
 def run_model(options: argparse.Namespace) -> int:
     """Streams the text; 1 if the source has errors, 2 if the command cannot be carried out."""
+    from linnet.models import CheckpointError
+    from linnet.models.installed import installed_weights
+
     source = options.model if options.model.endswith(".linnet") else None
     place = options.weights if source else options.model
     if place is None:
@@ -76,9 +86,13 @@ def run_model(options: argparse.Namespace) -> int:
     if source is None and options.weights is not None:
         return fail("--weights goes with a .linnet source; MODEL is a checkpoint already")
     # Before PyTorch is loaded, which takes seconds.
-    for path in filter(None, (source, place)):
-        if not Path(path).exists():
-            return fail(f"{path}: there is no such file or folder")
+    if source is not None and not Path(source).exists():
+        return fail(f"{source}: there is no such file")
+    try:
+        if not Path(place).exists() and installed_weights(place) is None:
+            return fail(f"{place}: there is no such file, folder or installed package")
+    except CheckpointError as error:
+        return fail(str(error))
     try:
         from linnet.generation import Sampling, Tokenizer, generate
         from linnet.models import find

@@ -64,7 +64,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def parser(command: str) -> argparse.ArgumentParser:
     """The command with its options; all commands, where this is none of them."""
-    top = argparse.ArgumentParser(prog="linnet", description="Checks and inspects Linnet models.")
+    top = argparse.ArgumentParser(
+        prog="linnet", description="Checks, inspects and runs Linnet models."
+    )
     top.add_argument("--version", action="version", version=f"linnet {__version__}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     wanted = [COMMANDS[command]] if command in COMMANDS else dict.fromkeys(COMMANDS.values())

