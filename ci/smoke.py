@@ -23,5 +23,6 @@ STEPS = (
     ),
     Step("infinirt: devices from Python", partial(run_example, "device_runtime")),
     Step("stack: one model, five ways to run it", partial(run_example, "two_layer_model")),
+    Step("linked-resolver: PyTorch's functions proved", partial(run_example, "prove_library")),
     Step("stack: SmolLM2 generates text", partial(run_example, "generate_text")),
 )

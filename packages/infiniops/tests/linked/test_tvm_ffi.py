@@ -5,16 +5,14 @@ Takes minutes, so it runs in `nox -s linked` alone, which sets INFINI_OPS_LINKED
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from overlay import install_with
 
-ROOT = Path(__file__).parents[2]
 PROVIDER = Path(__file__).parent / "provider"
 
 tvm_ffi = pytest.importorskip("tvm_ffi")
@@ -83,24 +81,8 @@ def install_provider(site: Path) -> None:
 def test_a_tvm_ffi_operator_is_proved_linked_and_called(tmp_path: Path) -> None:
     site = tmp_path / "site"
     install_provider(site)
-    sources = tmp_path / "infiniops"
-    shutil.copytree(ROOT, sources, ignore=shutil.ignore_patterns("build", "tests", "__pycache__"))
-    shutil.copytree(PROVIDER / "contracts", sources / "src" / "linked", dirs_exist_ok=True)
-    # Only the provider's slot of one operator: vllm's contracts are there, and nobody looks for it.
-    (sources / "ops.json").write_text(json.dumps({"mul": {"implementations": [0, 18]}}))
-    target = tmp_path / "installed"
     environment = {**os.environ, "PYTHONPATH": str(site)}
-    options = ["WITH_CPU=ON", "WITH_SIM=ON", "WITH_LINKED=ON"]
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "install", "--no-deps"),
-            *("--no-build-isolation", "--target", target),
-            *(f"-Ccmake.define.{option}" for option in options),
-            sources,
-        ],
-        env=environment,
-        check=True,
-    )
+    target = install_with(PROVIDER / "contracts", {"mul": [0, 18]}, tmp_path, environment)
     environment["PYTHONPATH"] = os.pathsep.join((str(target), str(site)))
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM],
