@@ -28,6 +28,7 @@ void LaunchGatedHalves(const char* op, const Context& context, Activation activa
 
 #ifdef INFINI_OPS_CPU_ISA
 
+#include "native/cpu/vector/activations.h"
 #include "native/cpu/vector/pointwise.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
@@ -35,11 +36,14 @@ namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 void Run(const GatedTask& task) {
   switch (task.attributes) {
     case Activation::kSilu:
-      return RunFloating(task, [](auto gate, auto up) { return Silu(gate) * up; });
+      return RunFloating(
+          task, [](auto gate, auto up, auto... rounding) { return Silu(gate, rounding...) * up; });
     case Activation::kGelu:
       return RunFloating(task, [](auto gate, auto up) { return Gelu(gate) * up; });
     case Activation::kGeluTanh:
-      return RunFloating(task, [](auto gate, auto up) { return GeluTanh(gate) * up; });
+      return RunFloating(task, [](auto gate, auto up, auto... rounding) {
+        return GeluTanh(gate, rounding...) * up;
+      });
   }
 }
 

@@ -3,7 +3,7 @@
 // The polynomials are minimax fits of their own; ranges are reduced by exact steps, so every lane
 // has the same result in every instruction set up to the rounding of fused products. Largest errors
 // over all floats, in units of the last place: Exp 1.1, Log 0.8, Sin and Cos 2.2 (to |x| = 6400,
-// libm above), Tanh 1.3, Erf 1.2, Sigmoid 2.6, Silu 3.7, Power 0.51. Subnormal results are exact to
+// libm above), Tanh 1.3, Erf 1.2, Power 0.51. Subnormal results are exact to
 // their last place, NaN gives NaN. For a double, libm computes.
 #ifndef INFINI_OPS_NATIVE_CPU_VECTOR_MATH_H_
 #define INFINI_OPS_NATIVE_CPU_VECTOR_MATH_H_
@@ -20,6 +20,9 @@ using HalfFloats = float __attribute__((vector_size(kHalfLanes * sizeof(float)))
 using HalfInts = std::int32_t __attribute__((vector_size(kHalfLanes * sizeof(std::int32_t))));
 using Doubles = double __attribute__((vector_size(kHalfLanes * sizeof(double))));
 using Longs = std::int64_t __attribute__((vector_size(kHalfLanes * sizeof(std::int64_t))));
+
+/// Chooses the function for results that are rounded to bfloat16.
+struct ForBFloat16 {};
 
 /// `value` in every lane.
 inline Floats Broadcast(float value) { return value - Floats{}; }
@@ -66,14 +69,13 @@ inline Floats LesserOf(Floats a, Floats b) {
 #endif
 }
 
-/// numerator / denominator for denominators from 1 to 2, within 1.5 units of the last place.
-inline Floats QuotientNearOne(Floats numerator, Floats denominator) {
+/// 1 / x for numbers that are normal, as the result is, within 1.5 units of the last place.
+inline Floats Reciprocal(Floats x) {
 #if defined(__AVX512F__)
-  const Floats guess = _mm512_rcp14_ps(denominator);
-  const Floats missing = _mm512_fnmadd_ps(denominator, guess, Floats{} + 1.0f);
-  return numerator * MultiplyAdd(guess, missing, guess);
+  const Floats guess = _mm512_rcp14_ps(x);
+  return MultiplyAdd(guess, _mm512_fnmadd_ps(x, guess, Floats{} + 1.0f), guess);
 #else
-  return numerator / denominator;
+  return 1.0f / x;
 #endif
 }
 
@@ -93,19 +95,17 @@ inline Floats Sqrt(Floats x) {
 }
 inline double Sqrt(double x) { return __builtin_sqrt(x); }
 
-/// e to the power x, for x that is 89 at most, as `value` times a power of two.
+/// e to the power x, for x from -110 to 110, as `value` times a power of two.
 struct ScaledExp {
-  /// From here down the power counts as that of this number, which rounds to 0; so does its product
-  /// with the number.
+  /// The power of this number rounds to 0; so does its product with the number.
   static constexpr float kLeast = -109.0f;
   /// 1.5 * 2^23: a sum with it rounds to an integer, which stands in its low bits.
   static constexpr float kMagic = 12582912.0f;
 
   explicit ScaledExp(Floats x) {
-    const Floats t = GreaterOf(Broadcast(kLeast), x);
-    shifted = MultiplyAdd(t, Broadcast(0x1.715476p+0f), Broadcast(kMagic));
+    shifted = MultiplyAdd(x, Broadcast(0x1.715476p+0f), Broadcast(kMagic));
     const Floats n = shifted - kMagic;
-    Floats r = MultiplyAdd(n, Broadcast(-0x1.62e4p-1f), t);
+    Floats r = MultiplyAdd(n, Broadcast(-0x1.62e4p-1f), x);
     r = MultiplyAdd(n, Broadcast(-0x1.7f7d1cp-20f), r);
     Floats p = Broadcast(0x1.6dbc64p-10f);
     p = MultiplyAdd(p, r, Broadcast(0x1.124148p-7f));
@@ -113,6 +113,16 @@ struct ScaledExp {
     p = MultiplyAdd(p, r, Broadcast(0x1.555486p-3f));
     p = MultiplyAdd(p, r, Broadcast(0.5f));
     value = MultiplyAdd(r * r, p, r) + 1.0f;
+  }
+
+  ScaledExp(Floats x, ForBFloat16) {
+    shifted = MultiplyAdd(x, Broadcast(0x1.715476p+0f), Broadcast(kMagic));
+    const Floats r = MultiplyAdd(shifted - kMagic, Broadcast(-0x1.62e43p-1f), x);
+    Floats p = Broadcast(0x1.540de6p-5f);
+    p = MultiplyAdd(p, r, Broadcast(0x1.57db2cp-3f));
+    p = MultiplyAdd(p, r, Broadcast(0x1.00041cp-1f));
+    p = MultiplyAdd(p, r, Broadcast(0x1.fffb7cp-1f));
+    value = MultiplyAdd(p, r, Broadcast(1.0f));
   }
 
   /// `factor` times the power of two, rounded where that is subnormal.
@@ -134,7 +144,7 @@ struct ScaledExp {
 
 /// e to the power x.
 inline Floats Exp(Floats x) {
-  const ScaledExp power(LesserOf(Broadcast(89.0f), x));
+  const ScaledExp power(LesserOf(Broadcast(89.0f), GreaterOf(Broadcast(ScaledExp::kLeast), x)));
   return power.Scale(power.value);
 }
 inline double Exp(double x) { return __builtin_exp(x); }
@@ -266,66 +276,6 @@ inline Floats Erf(Floats x) {
   return x != x ? x : result;
 }
 inline double Erf(double x) { return __builtin_erf(x); }
-
-/// 1 / (1 + exp(-x)), by a power that does not overflow.
-inline Floats Sigmoid(Floats x) {
-  const ScaledExp scaled(-Abs(x));
-  const Floats power = scaled.Scale(scaled.value);
-  return QuotientNearOne(x < Floats{} ? power : Broadcast(1.0f), 1.0f + power);
-}
-inline double Sigmoid(double x) {
-  const double power = Exp(-Abs(x));
-  return (x < 0 ? power : 1) / (1 + power);
-}
-
-/// x times its sigmoid.
-inline Floats Silu(Floats x) {
-  const ScaledExp scaled(-Abs(x));
-  const Floats power = scaled.Scale(scaled.value);
-  // A small power alone would be subnormal, and lose what x gives back.
-  const Floats product =
-      x < Broadcast(ScaledExp::kLeast) ? x * power : scaled.Scale(x * scaled.value);
-  return QuotientNearOne(x < Floats{} ? product : x, 1.0f + power);
-}
-inline double Silu(double x) { return x * Sigmoid(x); }
-
-/// The error function as a fraction of polynomials: absolute error at most 3.4e-7, which is worse
-/// than that of `Erf`, at half of its work.
-inline Floats ErfByFraction(Floats x) {
-  const Floats size = Abs(x);
-  const Floats t = LesserOf(Broadcast(4.0f), size);
-  const Floats square = t * t;
-  Floats p = Broadcast(0x1.0b01f6p-19f);
-  p = MultiplyAdd(p, square, Broadcast(0x1.2a22f4p-12f));
-  p = MultiplyAdd(p, square, Broadcast(0x1.fb6256p-9f));
-  p = MultiplyAdd(p, square, Broadcast(0x1.b2b188p-5f));
-  p = MultiplyAdd(p, square, Broadcast(0x1.8bc84p-3f));
-  p = MultiplyAdd(p, square, Broadcast(0x1.20dd74p+0f));
-  Floats q = Broadcast(0x1.3a064p-15f);
-  q = MultiplyAdd(q, square, Broadcast(0x1.3607ap-10f));
-  q = MultiplyAdd(q, square, Broadcast(0x1.f17e7p-7f));
-  q = MultiplyAdd(q, square, Broadcast(0x1.d7fac6p-4f));
-  q = MultiplyAdd(q, square, Broadcast(0x1.025acp-1f));
-  q = MultiplyAdd(q, square, Broadcast(1.0f));
-  const Floats value = t * p / q;
-  const Floats one = Broadcast(1.0f);
-  return WithSign((size > Broadcast(4.0f)) | (value > one) ? one : value, x);
-}
-
-/// x times the distribution function of the normal distribution.
-inline Floats Gelu(Floats x) { return 0.5f * x * (1.0f + ErfByFraction(x * 0.70710678f)); }
-inline double Gelu(double x) { return 0.5 * x * (1 + Erf(x * 0.70710678118654752440)); }
-
-/// The same by the hyperbolic tangent.
-inline Floats GeluTanh(Floats x) {
-  // (1 + tanh(y)) / 2 is the sigmoid of 2 y.
-  const Floats twice = 1.59576912f * MultiplyAdd(x * x * x, Broadcast(0.044715f), x);
-  return x * Sigmoid(twice);
-}
-inline double GeluTanh(double x) {
-  const double inner = 0.79788456080286535588 * (x + 0.044715 * x * x * x);
-  return 0.5 * x * (1 + Tanh(inner));
-}
 
 /// The lower (`part` 0) or upper half of the lanes as doubles.
 inline Doubles WidenHalf(Floats x, int part) {

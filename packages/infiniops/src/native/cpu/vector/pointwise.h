@@ -8,6 +8,7 @@
 #define INFINI_OPS_NATIVE_CPU_VECTOR_POINTWISE_H_
 
 #include <cstring>
+#include <type_traits>
 
 #include "native/cpu/pointwise.h"
 #include "native/cpu/vector/arithmetic.h"
@@ -87,6 +88,18 @@ void RunBlocks(const StridedLoop<kOperands>& loop, const std::int64_t (&sizes)[k
   });
 }
 
+/// Calls a function of vectors of floats for results stored as `T`, with `ForBFloat16` where those
+/// are and it takes that.
+template <typename T, typename Function, class... Values>
+Floats ApplyFor(const Function& function, Values... values) {
+  if constexpr (std::is_same_v<T, BFloat16> &&
+                std::is_invocable_v<const Function&, Values..., ForBFloat16>) {
+    return function(values..., ForBFloat16());
+  } else {
+    return function(values...);
+  }
+}
+
 /// The block of a function of vectors of floats over operands stored as `T`.
 template <typename T, int kInputs, typename Function>
 void FloatBlock(const char* const* inputs, char* out, std::int64_t count, const void* function) {
@@ -96,9 +109,9 @@ void FloatBlock(const char* const* inputs, char* out, std::int64_t count, const 
   T* to = reinterpret_cast<T*>(out);
   const auto vector = [&apply](const T* x, const T* y, T* target) {
     if constexpr (kInputs == 1) {
-      Store(apply(Load(x)), target);
+      Store(ApplyFor<T>(apply, Load(x)), target);
     } else {
-      Store(apply(Load(x), Load(y)), target);
+      Store(ApplyFor<T>(apply, Load(x), Load(y)), target);
     }
   };
   std::int64_t i = 0;
@@ -141,7 +154,8 @@ void RunTaskBlocks(const Task& task, BlockFunction block, const void* function) 
   RunBlocks(task.loop, sizes, block, function);
 }
 
-/// Runs a task on a floating dtype; `function` takes and returns `Floats` and `double`.
+/// Runs a task on a floating dtype; `function` takes and returns `Floats` and `double`; see
+/// `ApplyFor`.
 template <class Task, typename Function>
 void RunFloating(const Task& task, Function function) {
   constexpr int kInputs = kInputsOf<Task>;

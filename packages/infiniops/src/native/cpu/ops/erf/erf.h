@@ -13,12 +13,13 @@ INFINI_OPS_CPU_KERNEL(ErfTask);
 
 #ifdef INFINI_OPS_CPU_ISA
 
+#include "native/cpu/vector/activations.h"
 #include "native/cpu/vector/pointwise.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
 void Run(const ErfTask& task) {
-  RunFloating(task, [](auto x) { return Erf(x); });
+  RunFloating(task, [](auto x, auto... rounding) { return Erf(x, rounding...); });
 }
 
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA

@@ -17,13 +17,14 @@ INFINI_OPS_CPU_KERNEL(GeluTask);
 
 #ifdef INFINI_OPS_CPU_ISA
 
+#include "native/cpu/vector/activations.h"
 #include "native/cpu/vector/pointwise.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
 void Run(const GeluTask& task) {
   if (task.attributes.tanh) {
-    RunFloating(task, [](auto x) { return GeluTanh(x); });
+    RunFloating(task, [](auto x, auto... rounding) { return GeluTanh(x, rounding...); });
   } else {
     RunFloating(task, [](auto x) { return Gelu(x); });
   }

@@ -13,12 +13,13 @@ INFINI_OPS_CPU_KERNEL(SigmoidTask);
 
 #ifdef INFINI_OPS_CPU_ISA
 
+#include "native/cpu/vector/activations.h"
 #include "native/cpu/vector/pointwise.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
 void Run(const SigmoidTask& task) {
-  RunFloating(task, [](auto x) { return Sigmoid(x); });
+  RunFloating(task, [](auto x, auto... rounding) { return Sigmoid(x, rounding...); });
 }
 
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA

@@ -13,12 +13,13 @@ INFINI_OPS_CPU_KERNEL(SiluTask);
 
 #ifdef INFINI_OPS_CPU_ISA
 
+#include "native/cpu/vector/activations.h"
 #include "native/cpu/vector/pointwise.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
 void Run(const SiluTask& task) {
-  RunFloating(task, [](auto x) { return Silu(x); });
+  RunFloating(task, [](auto x, auto... rounding) { return Silu(x, rounding...); });
 }
 
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
