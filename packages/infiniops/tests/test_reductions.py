@@ -148,6 +148,23 @@ def test_rows_of_nearly_equal_numbers_keep_the_stated_error(
         report(sweep, actual, expected, f"{dtype} {length} {spread}", sweep.tolerance[dtype])
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("beginning", [-1e4, 3.0, 1e4])
+def test_a_row_whose_beginning_tells_nothing_of_its_mean_keeps_the_stated_error(
+    dtype: str, beginning: float, seed: int
+) -> None:
+    """The mean is guessed from 64 elements, here far from all others."""
+    (sweep,) = (one for one in load_sweeps() if one.operator == "layer_norm")
+    rows = torch.randn(8, 300_000, generator=torch.Generator().manual_seed(seed))
+    rows = rows.to(getattr(torch, dtype))
+    rows[:, :64] = beginning
+    wide = rows.double()
+    apart = wide - wide.mean(-1, keepdim=True)
+    expected = apart / (apart.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+    actual = infini.ops.layer_norm(rows)
+    report(sweep, actual, expected, f"{dtype} {beginning}", sweep.tolerance[dtype])
+
+
 def test_a_row_of_equal_numbers_becomes_zeros() -> None:
     for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
         for value in (0.1, 3.0, 1000.7):

@@ -167,41 +167,55 @@ void NormalizeRow(const NormalizeTask& task, std::int64_t row) {
     });
   };
   // Elements that lie side by side are summed where they are, whatever their type.
-  const auto sum_of_blocks = [&](auto sum_of) {
-    double total = 0;
+  const auto each_sum = [&](auto add_sum_of) {
     each_block(0, [&](std::int64_t begin, std::int64_t count) {
-      total += in_stride == 1 ? sum_of(input + begin, count) : sum_of(read(begin, count), count);
+      if (in_stride == 1) {
+        add_sum_of(input + begin, count);
+      } else {
+        add_sum_of(read(begin, count), count);
+      }
     });
-    return total;
   };
+  const auto size = static_cast<double>(length);
 
   if (!task.centered) {
-    const double squares = sum_of_blocks(
-        [](const auto* values, std::int64_t count) { return SumOfSquares(values, count); });
-    return write(squares / static_cast<double>(length), [](auto value) { return value; });
+    double squares = 0;
+    each_sum(
+        [&](const auto* values, std::int64_t count) { squares += SumOfSquares(values, count); });
+    return write(squares / size, [](auto value) { return value; });
   }
   // The mean is the sum of two numbers of a row's type: what a single one is off by, divided by a
   // small deviation, would show. It is found from distances to a guess, which are small where the
   // deviation is, and then exact.
+  const auto moments_about = [&](Real center) {
+    std::array<double, 2> moments = {};
+    each_sum([&](const auto* values, std::int64_t count) {
+      const auto part = SumsOver<2>(
+          values, count,
+          [center](auto value, auto& sums) {
+            const auto distance = value - center;
+            sums[0] += distance;
+            sums[1] += distance * distance;
+          },
+          center);
+      moments[0] += part[0] / size;
+      moments[1] += part[1] / size;
+    });
+    return moments;
+  };
   const std::int64_t few = length < kGuessedFrom ? length : kGuessedFrom;
   const double of_few = in_stride == 1 ? SumOf(input, few) : SumOf(read(0, few), few);
   const auto guess = static_cast<Real>(of_few / static_cast<double>(few));
-  const double distances = sum_of_blocks([guess](const auto* values, std::int64_t count) {
-    return SumOfTerms(values, count, [guess](auto value) { return value - guess; }, guess);
-  });
-  const double off = distances / static_cast<double>(length);
+  const auto [off, spread] = moments_about(guess);
   const auto mean = static_cast<Real>(static_cast<double>(guess) + off);
-  const double rest = static_cast<double>(guess) - static_cast<double>(mean) + off;
-  const double squares = sum_of_blocks([mean](const auto* values, std::int64_t count) {
-    return SumOfTerms(
-        values, count,
-        [mean](auto value) {
-          const auto distance = value - mean;
-          return distance * distance;
-        },
-        mean);
-  });
-  double variance = squares / static_cast<double>(length) - rest * rest;
+  double rest = static_cast<double>(guess) - static_cast<double>(mean) + off;
+  double variance = spread - off * off;
+  // A guess that was far off leaves the difference of large numbers.
+  if (off * off > spread / 4) {
+    const auto [correction, square] = moments_about(mean);
+    rest = correction;
+    variance = square - correction * correction;
+  }
   if (variance < 0) variance = 0;  // by rounding, of equal numbers
   write(variance,
         [mean, last = static_cast<Real>(rest)](auto value) { return value - mean - last; });

@@ -4,6 +4,7 @@
 
 #include <infini/rt/parallel.h>
 
+#include <array>
 #include <cstring>
 #include <iterator>
 
@@ -112,17 +113,19 @@ Lanes<Accumulator<T>> LoadWide(const T* values) {
   return wide;
 }
 
-/// The sum of `term` of `count` values in an order that follows from `count` alone; the lanes are
-/// added in double. `term` of `fill`, which fills up the last vector, must be zero.
-template <typename T, typename Term>
-double SumOfTerms(const T* values, std::int64_t count, Term term, Accumulator<T> fill = 0) {
+/// `kSums` sums over `count` values in an order that follows from `count` alone: `add(value, sums)`
+/// adds what a vector of values gives to each; the lanes are added in double. It must add zeros for
+/// `fill`, which fills up the last vector.
+template <int kSums, typename T, typename Add>
+std::array<double, kSums> SumsOver(const T* values, std::int64_t count, Add add,
+                                   Accumulator<T> fill) {
   using Real = Accumulator<T>;
   using Wide = Lanes<Real>;
   constexpr auto kWidth = kWideLanes<Real>;
-  Wide sums[4] = {};
+  Wide sums[4][kSums] = {};
   std::int64_t i = 0;
   for (; i + 4 * kWidth <= count; i += 4 * kWidth) {
-    for (int k = 0; k < 4; ++k) sums[k] += term(LoadWide(values + i + k * kWidth));
+    for (int k = 0; k < 4; ++k) add(LoadWide(values + i + k * kWidth), sums[k]);
   }
   for (int k = 0; i < count; i += kWidth, ++k) {
     alignas(64) Real last[kWidth];
@@ -133,10 +136,21 @@ double SumOfTerms(const T* values, std::int64_t count, Term term, Accumulator<T>
     } else {
       for (std::int64_t lane = 0; lane < rest; ++lane) last[lane] = Widen(values[i + lane]);
     }
-    sums[k] += term(LoadWide(last));
+    add(LoadWide(last), sums[k]);
   }
-  const Wide sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  return FoldLanes<kWidth>(reinterpret_cast<const Real*>(&sum));
+  std::array<double, kSums> totals;
+  for (std::size_t n = 0; n < kSums; ++n) {
+    const Wide sum = (sums[0][n] + sums[1][n]) + (sums[2][n] + sums[3][n]);
+    totals[n] = FoldLanes<kWidth>(reinterpret_cast<const Real*>(&sum));
+  }
+  return totals;
+}
+
+/// The sum of `term` of `count` values; `term` of 0 must be 0. See `SumsOver`.
+template <typename T, typename Term>
+double SumOfTerms(const T* values, std::int64_t count, Term term) {
+  return SumsOver<1>(
+      values, count, [term](auto value, auto& sums) { sums[0] += term(value); }, 0)[0];
 }
 
 /// The sum of squares of `count` values, at most `kRowBlock`.
