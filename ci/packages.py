@@ -27,6 +27,9 @@ class Package:
     distribution: str
     # The paths that a compiled package's wheel depends on; empty where nothing is compiled.
     compiled_from: tuple[str, ...] = ()
+    # The folder of its Python files below its own, and patterns of what a build adds to them.
+    python: str = "src"
+    built: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -47,12 +50,26 @@ def _sources(name: str) -> tuple[str, ...]:
 
 
 PACKAGES = (
-    Package("infinirt", ("infini.rt", "infinirt"), "infinirt", _sources("infinirt")),
+    Package(
+        "infinirt",
+        ("infini.rt", "infinirt"),
+        "infinirt",
+        _sources("infinirt"),
+        python="python",
+        built=("infini/rt/_rt.*so", "infini/rt/_rt.pyi", "infinirt/prefix/*"),
+    ),
     Package(
         "infiniops",
         ("infini.ops",),
         "infiniops",
         (*_sources("infiniops"), *_sources("infinirt")),
+        python="python",
+        built=(
+            "infini/ops/__init__.pyi",
+            "infini/ops/_native.*so",
+            "infini/ops/_infinirt/libinfinirt.so",
+            "infini/ops/_prefix/*",
+        ),
     ),
     Package("linked-resolver", ("linked_resolver",), "linked-resolver"),
     Package(
@@ -60,6 +77,7 @@ PACKAGES = (
         ("torch_infini",),
         "torch-infini",
         (*_sources("torch-infini"), *_sources("infiniops"), *_sources("infinirt")),
+        built=("torch_infini/_native.*so", "torch_infini/_build_record.json"),
     ),
     Package("linnet", ("linnet",), "linnet-lang"),
 )

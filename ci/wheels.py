@@ -5,14 +5,18 @@ from __future__ import annotations
 import sys
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 from ci import infinirt, native
 from ci.native import ROOT
 from ci.packages import PACKAGES, Package, tomllib
+from ci.stamp import files_of
 from ci.steps import Step, StepError, output_of, run
 
 DIST = ROOT / "dist"
@@ -33,6 +37,8 @@ def steps(arguments: Sequence[str]) -> list[Step]:
         ]
         if package.name == "infinirt":
             found.append(Step("infinirt: C++ consumer of the wheel", partial(use_wheel, package)))
+    if len(chosen) == len(PACKAGES):
+        found.append(Step("CPU stack of wheels without a compiler", run_cpu_stack))
     return found
 
 
@@ -89,14 +95,44 @@ def wheel_of(package: Package) -> Path:
 def inspect(package: Package) -> str:
     """Checks what the wheel of `package` holds."""
     wheel = wheel_of(package)
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    for folder, count in sorted(Counter(str(Path(name).parent) for name in names).items()):
+        print(f"{count:5} files in {folder}")
+    place = f"packages/{package.name}/{package.python}"
+    sources = [path.relative_to(place).as_posix() for path in files_of(ROOT, [place])]
     problems = content_problems(wheel, package.modules)
+    problems += differences(names, sources, package.built)
     if problems:
         raise StepError(f"{wheel.name}: {'; '.join(problems)}")
     with tempfile.TemporaryDirectory(prefix="infini-wheel-") as folder:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder)
         infinirt.refuse_paths_inside(Path(folder), [ROOT, Path.home()])
-    return f"{wheel.stat().st_size / 1024:.0f} KiB"
+    return f"{len(names)} files, {wheel.stat().st_size / 1024:.0f} KiB"
+
+
+def differences(names: Sequence[str], sources: Sequence[str], built: Sequence[str]) -> list[str]:
+    """Where the files `names` of a wheel are not the Python files `sources` and what is `built`.
+
+    `built` are patterns; whatever lies in `.dist-info` is its own. Sources of other languages are
+    left out of a wheel, and headers belong to a prefix.
+    """
+    own = {name for name in names if ".dist-info/" not in name}
+    problems = [f"lacks {name}" for name in sorted({*sources} - own)]
+    stray = sorted(name for name in own - {*sources} if not _matches(name, built))
+    left = ("*.o", "*.a", "*.cc", "*.py[cod]", "*CMakeCache.txt", "*CMakeFiles*", "*~")
+    stray += sorted(name for name in own if _matches(name, left) and name not in stray)
+    problems += [
+        f"holds {name}, which is no source and nothing that a build makes" for name in stray
+    ]
+    if not any(Path(name).name == "LICENSE" for name in names):
+        problems.append("lacks the LICENSE")
+    return problems
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def content_problems(wheel: Path, modules: Sequence[str]) -> list[str]:
@@ -121,13 +157,13 @@ def content_problems(wheel: Path, modules: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def environment_of(package: Package) -> Iterator[Path]:
-    """A new environment that holds the wheel of `package` and what it needs; its python."""
+def environment_of(*requirements: str | Path) -> Iterator[Path]:
+    """A new environment that holds `requirements` and what they need; its python."""
     with tempfile.TemporaryDirectory(prefix="infini-alone-") as folder:
         run("uv", "venv", "--quiet", "--python", sys.executable, folder)
         python = Path(folder, "bin/python")
         options = ["--quiet", "--python", str(python), *_from_dist()]
-        run("uv", "pip", "install", *options, wheel_of(package), cwd=Path(folder))
+        run("uv", "pip", "install", *options, *requirements, cwd=Path(folder))
         yield python
 
 
@@ -135,13 +171,26 @@ def install_alone(package: Package) -> str:
     """Installs the wheel into a new environment and imports its modules there."""
     imports = [f"import {name}" for name in package.modules]
     code = "; ".join([*imports, "import importlib.metadata as m", "print(m.version(NAME))"])
-    with environment_of(package) as python:
+    with environment_of(wheel_of(package)) as python:
         name = repr(package.distribution)
         return output_of(python, "-I", "-c", code.replace("NAME", name), cwd=python.parent).strip()
 
 
 def use_wheel(package: Package) -> None:
     """Builds the C++ consumer against the prefix that the installed wheel carries."""
-    with environment_of(package) as python:
+    with environment_of(wheel_of(package)) as python:
         prefix = output_of(python, "-I", "-m", package.name, "--prefix", cwd=python.parent)
         infinirt.use_prefix(Path(prefix.strip()))
+
+
+def run_cpu_stack() -> str:
+    """Runs a model over InfiniOps in an environment of wheels, where no compiler is in `PATH`.
+
+    torch is the one of this session: another one would be fetched again.
+    """
+    wanted = ("infiniops", "linnet-lang[torch]", f"torch=={version('torch')}")
+    model = ROOT / "packages/linnet/examples/two_layer.linnet"
+    with environment_of(*wanted) as python, tempfile.TemporaryDirectory() as folder:
+        only = {"PATH": str(python.parent), "CC": "", "CXX": "", "LINNET_HOME": folder}
+        program = ROOT / "ci/cpu_stack.py"
+        return output_of(python, "-I", program, model, cwd=python.parent, env=only).strip()

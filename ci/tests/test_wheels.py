@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from ci import wheels
-from ci.packages import Package
+from ci.native import ROOT
+from ci.packages import PACKAGES, Package
 from ci.steps import output_of
 
 GOOD = ("infini/rt/__init__.py", "infini/rt/py.typed", "x-1.dist-info/METADATA")
@@ -41,6 +42,41 @@ def test_unwanted_contents_are_found(tmp_path: Path, name: str, problem: str) ->
 def test_a_missing_type_marker_is_found(tmp_path: Path) -> None:
     found = wheels.content_problems(_wheel(tmp_path, GOOD[0]), ["infini.rt"])
     assert found == ["no infini/rt/py.typed, so that type checkers ignore its types"]
+
+
+def test_a_wheel_of_the_sources_and_of_what_is_built_does_not_differ() -> None:
+    names = ["m/__init__.py", "m/_native.cpython-311.so", "m-1.dist-info/licenses/LICENSE"]
+    assert wheels.differences(names, ["m/__init__.py"], ["m/_native.*so"]) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (["m/a.py", "m/notes.txt"], "holds m/notes.txt, which is no source"),
+        (["m/a.py", "m/prefix/x.cc"], "holds m/prefix/x.cc, which is no source"),
+        (["m/a.py", "m/__pycache__/a.cpython-311.pyc"], "holds m/__pycache__/a.cpython-311.pyc"),
+        ([], "lacks m/a.py"),
+    ],
+)
+def test_differences_between_wheel_and_sources_are_found(names: list[str], problem: str) -> None:
+    licensed = [*names, "m-1.dist-info/licenses/LICENSE"]
+    (found,) = wheels.differences(licensed, ["m/a.py"], ["m/prefix/*"])
+    assert found.startswith(problem)
+
+
+def test_a_wheel_without_the_license_is_found() -> None:
+    assert wheels.differences(["m/a.py"], ["m/a.py"], []) == ["lacks the LICENSE"]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_every_package_carries_the_license_of_the_workspace(package: Package) -> None:
+    assert (package.folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_stack_of_wheels_is_tried_when_all_are_built() -> None:
+    name = "CPU stack of wheels without a compiler"
+    assert name in [step.name for step in wheels.steps([])]
+    assert name not in [step.name for step in wheels.steps(["linnet"])]
 
 
 def test_an_unknown_package_is_refused() -> None:
@@ -82,6 +118,6 @@ def test_a_dependency_that_was_rebuilt_under_its_version_is_not_taken_from_a_cac
     for body in ("made = 'first'", "made = 'second'"):
         _pure_wheel(dist, "lowfixture", body)
         _pure_wheel(dist, "highfixture", "", requires="lowfixture")
-        with wheels.environment_of(high) as python:
+        with wheels.environment_of(wheels.wheel_of(high)) as python:
             found.append(output_of(python, "-I", "-c", "import lowfixture as m; print(m.made)"))
     assert found == ["first\n", "second\n"]
