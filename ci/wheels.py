@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ci import infinirt, native
+from ci.local_wheels import find_links
 from ci.native import ROOT
 from ci.packages import PACKAGES, Package, tomllib
 from ci.stamp import files_of
@@ -59,13 +60,15 @@ def build(package: Package) -> str:
 
 
 def _from_dist() -> list[str]:
-    """Options that let uv take packages from `dist/` as they are now.
+    """Options that let uv take packages from `dist/` as they are now, and others from where the
+    machine offers wheels: what stands on the command line hides the setting of the environment.
 
     A wheel that uv once took from a folder of wheels is served from its cache as long as the name
     stays, whatever has been built since; the versions here change more seldom than the contents.
     """
     refreshed = [f"--refresh-package={package.distribution}" for package in PACKAGES]
-    return ["--find-links", str(DIST), *refreshed]
+    offered = filter(None, find_links().split(","))
+    return [f"--find-links={DIST}", *(f"--find-links={place}" for place in offered), *refreshed]
 
 
 def _settings(package: Package) -> list[str]:
