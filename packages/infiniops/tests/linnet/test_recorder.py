@@ -15,7 +15,8 @@ import torch
 
 import infini.ops
 from infini import rt
-from infini.linnet.recorder import GraphRecorder, recording
+from infini.linnet.recorder import GraphRecorder
+from infini.linnet.recording import recording
 from infini.linnet.runtime_device import RuntimeDevice
 from infini.rt import testing
 
@@ -251,3 +252,44 @@ def test_dropped_replays_and_recorders_free_what_they_made(
     del unused
     gc.collect()
     assert released == ["graph_exec_destroy", "stream_destroy"]
+
+
+WITHOUT_THE_RUNTIMES_PACKAGE = """
+import sys
+sys.modules["infini.rt"] = None  # what it is to an import where it is not installed
+import torch
+from infini.linnet import InfiniOps
+from linnet.torch import load
+from linnet.torch.planned import Captured
+
+torch.manual_seed(0)
+weights = {}
+for layer in range(2):
+    weights[f"layers.{layer}.norm.weight"] = torch.randn(64)
+    weights[f"layers.{layer}.proj.weight"] = torch.randn(64, 64) / 8
+model = load(sys.argv[1], generics={"H": 64, "T": "f32"}, weights=weights)
+x = torch.randn(3, 64)
+plan = model.plan_for("forward", [x], backends=[InfiniOps()], measure=False)
+assert plan.regions
+(planned,) = plan.run([x], model.context_for(plan))
+torch.testing.assert_close(planned, model(x))
+step = Captured(plan, model.context_for(plan))
+for _ in range(3):
+    (result,) = step([x])
+assert torch.equal(result, planned)
+print(step.report())
+"""
+
+
+def test_without_the_runtimes_package_regions_run_and_the_report_says_why_none_is_recorded() -> (
+    None
+):
+    source = Path(__file__).parents[3] / "linnet/examples/two_layer.linnet"
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_THE_RUNTIMES_PACKAGE, source],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "pip install infinirt" in " ".join(done.stdout.split())

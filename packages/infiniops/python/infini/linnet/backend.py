@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch import Tensor
 
 import infini.ops
 from infini.linnet.fused import fused_regions
 from infini.linnet.program import Program
-from infini.linnet.recorder import GraphRecorder
 from infini.linnet.runtime_device import RuntimeDevice, runtime_device
 from infini.linnet.single import program_of, region_of_call
 from infini.linnet.table import Mapped, devices_of, read_operators, read_table
 from linnet.backends import Capabilities, Cost, Look, Options, Place, Region, Target
 from linnet.graph import Graph, literal_steps
+
+if TYPE_CHECKING:
+    from infini.linnet.recorder import GraphRecorder
 
 _native: Any = importlib.import_module("infini.ops._native")
 
@@ -76,9 +79,23 @@ class InfiniOps:
         return None
 
     def recorder(self, target: Target) -> GraphRecorder | None:
-        """Records wherever the work runs."""
+        """Records wherever the work runs.
+
+        Raises:
+            ImportError: The distribution infinirt is not installed, as the wheel of infiniops does
+                not ask for it. Then regions run call by call.
+        """
         device = runtime_device(target)
-        return None if device is None else GraphRecorder(device)
+        if device is None:
+            return None
+        if find_spec("infini.rt") is None:
+            raise ImportError(
+                "the package infini.rt is not there, which captures and replays calls; "
+                "pip install infinirt"
+            )
+        from infini.linnet.recorder import GraphRecorder
+
+        return GraphRecorder(device)
 
     def look(self, places: Sequence[Place], tensors: Sequence[Tensor]) -> Look | None:
         """One pass over tables and tensors without Python; None for tensors that DLPack's C

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import infini.ops
-from infini.linnet.recorder import recording
+from infini.linnet.recording import recording
 from linnet.backends import Context, ExecutableMeta
 from linnet.torch.dtypes import torch_dtype
 

@@ -1,8 +1,10 @@
-"""Records operator calls into an InfiniRT graph, which replays them without Python."""
+"""Records operator calls into an InfiniRT graph, which replays them without Python.
+
+This module alone needs `infini.rt`, the package of the distribution infinirt.
+"""
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,15 +13,8 @@ from math import prod
 import torch
 
 from infini import rt
+from infini.linnet.recording import current, recording
 from infini.linnet.runtime_device import RuntimeDevice
-
-_current = threading.local()
-
-
-def recording() -> GraphRecorder | None:
-    """The recorder that this thread records with, or None when it does not record."""
-    recorder: GraphRecorder | None = getattr(_current, "recorder", None)
-    return recorder
 
 
 class GraphRecorder:
@@ -59,14 +54,14 @@ class GraphRecorder:
             raise RuntimeError("infiniops: this thread is recording already")
         with self._device.selected():
             rt.stream_begin_capture(self.stream)
-            _current.recorder = self
+            current.recorder = self
             try:
                 yield
             except BaseException:
-                _current.recorder = None
+                current.recorder = None
                 rt.graph_destroy(rt.stream_end_capture(self.stream))
                 raise
-            _current.recorder = None
+            current.recorder = None
             graph = rt.stream_end_capture(self.stream)
             try:
                 self._calls += rt.graph_task_count(graph)

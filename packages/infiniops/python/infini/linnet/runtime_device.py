@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from infini import rt
 from linnet.backends import Target
 
 
@@ -21,7 +20,12 @@ class RuntimeDevice:
 
     @contextmanager
     def selected(self) -> Iterator[None]:
-        """Makes the back end and the device this thread's current ones for a while."""
+        """Makes the back end and the device this thread's current ones for a while.
+
+        ImportError where the distribution infinirt is not installed.
+        """
+        from infini import rt
+
         backend = rt.selected_backend()
         if backend != self.backend:
             rt.select_backend(self.backend)
