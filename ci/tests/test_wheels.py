@@ -103,6 +103,22 @@ def _pure_wheel(folder: Path, name: str, body: str, requires: str = "") -> None:
         archive.writestr(f"{name}-0.1.0.dist-info/RECORD", "")
 
 
+def test_the_wheels_that_a_machine_offers_are_taken_beside_those_of_dist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered = tmp_path / "offered"
+    dist = tmp_path / "dist"
+    for folder in (offered, dist):
+        folder.mkdir()
+    _pure_wheel(offered, "lowfixture", "")
+    _pure_wheel(dist, "highfixture", "", requires="lowfixture")
+    monkeypatch.setattr(wheels, "DIST", dist)
+    monkeypatch.setenv("UV_FIND_LINKS", str(offered))
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    with wheels.environment_of("highfixture") as python:
+        assert output_of(python, "-I", "-c", "import lowfixture; print(1)") == "1\n"
+
+
 def test_a_dependency_that_was_rebuilt_under_its_version_is_not_taken_from_a_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
