@@ -27,13 +27,18 @@ PROGRAMS = {
 }
 NAMES = ("infinirt", *PROGRAMS)
 
+#: Names that mean several.
+GROUPS = {"kernels": ("ops", "matrix", "attention", "accuracy")}
+
 
 def steps(arguments: Sequence[str]) -> list[Step]:
     """The steps of the session, for the benchmarks that `arguments` name or for all."""
-    unknown = [name for name in arguments if name not in NAMES]
+    wanted = {one for name in arguments for one in GROUPS.get(name, (name,))}
+    unknown = sorted(wanted - {*NAMES})
     if unknown:
-        raise SystemExit(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}")
-    chosen = [name for name in NAMES if not arguments or name in arguments]
+        names = ", ".join((*NAMES, *GROUPS))
+        raise SystemExit(f"no benchmark {', '.join(unknown)}; there are {names}")
+    chosen = [name for name in NAMES if not wanted or name in wanted]
     found = []
     if "infinirt" in chosen:
         found += [

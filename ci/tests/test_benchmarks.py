@@ -47,6 +47,12 @@ def test_names_choose_what_is_measured() -> None:
     ]
 
 
+def test_a_name_may_mean_several() -> None:
+    names = [step.name for step in benchmarks.steps(["kernels", "ops"])]
+    assert names == [*(f"{name}: measure" for name in benchmarks.GROUPS["kernels"]), "table"]
+    assert {*benchmarks.GROUPS["kernels"]} <= {*benchmarks.NAMES}
+
+
 def test_every_benchmark_program_is_known_to_the_session() -> None:
     programs = {
         str(path.relative_to(ROOT))
