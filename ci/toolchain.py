@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,13 +83,22 @@ def compiler(environment: Mapping[str, str] = os.environ) -> Tool:
     wanted = environment.get("CXX")
     names = [wanted] if wanted else ["c++", "g++", "clang++"]
     path = next((found for name in names if (found := shutil.which(name))), None)
+    if path is None and wanted:
+        raise StepError(
+            f"CXX: expected a program, got {wanted!r}; set it to GCC >= {GCC_MINIMUM[0]} or Clang "
+            f">= {CLANG_MINIMUM[0]}, without arguments, or unset it (ccache is used where it is)"
+        )
     if path is None:
         raise StepError(
             f"no C++ compiler among {', '.join(names)}; install one: apt-get install g++"
         )
-    banner = subprocess.run(
-        [path, "--version"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()[0]
+    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    if done.returncode != 0 or not done.stdout:
+        raise StepError(
+            f"`{path} --version` fails (exit {done.returncode}): {done.stderr.strip()}; set CXX to "
+            "a compiler that runs"
+        )
+    banner = done.stdout.splitlines()[0]
     is_clang = "clang" in banner
     tool = Tool(Path(path), parse_version(banner))
     minimum = CLANG_MINIMUM if is_clang else GCC_MINIMUM
@@ -108,6 +118,25 @@ def compiler_facts(environment: Mapping[str, str] = os.environ) -> dict[str, str
     ).stdout.splitlines()[0]
     flags = {name: environment.get(name, "") for name in ("CXXFLAGS", "CPPFLAGS", "LDFLAGS")}
     return {"compiler": f"{tool.path} {banner}", **flags}
+
+
+def working_ccache(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """ccache of `PATH`, or None where there is none or it fails: one that cannot write its cache
+    folder fails every compilation.
+
+    Raises:
+        StepError: As `compiler`.
+    """
+    path = shutil.which("ccache")
+    if path is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "empty.cc")
+        source.touch()
+        output = Path(folder, "empty.o")
+        command = [path, str(compiler(environment).path), "-c", str(source), "-o", str(output)]
+        done = subprocess.run(command, env=dict(environment), capture_output=True, check=False)
+    return Path(path) if done.returncode == 0 else None
 
 
 def jobs() -> int:

@@ -26,7 +26,13 @@ def test_leaves_out_a_deleted_tracked_file(make_tree: MakeTree) -> None:
 
 
 def test_refuses_a_folder_that_is_no_working_tree(tmp_path: Path) -> None:
-    with pytest.raises(StepError, match="cannot list the files"):
+    with pytest.raises(StepError, match=r"cannot list the files.*git clone"):
+        files_of(tmp_path, ["."])
+
+
+def test_a_missing_git_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(StepError, match="apt-get install git"):
         files_of(tmp_path, ["."])
 
 

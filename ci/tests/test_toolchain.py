@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,27 @@ def test_the_variable_cxx_wins_over_the_path(programs: Path) -> None:
     _program(programs, "c++", "g++ 12.2.0")
     chosen = _program(programs, "my-compiler", "clang version 18.1.0")
     assert toolchain.compiler({"CXX": "my-compiler"}).path == chosen
+
+
+@pytest.mark.parametrize("value", ["nothing", "ccache g++"])
+def test_a_variable_cxx_that_is_no_program_is_named(programs: Path, value: str) -> None:
+    _program(programs, "c++", "g++ 12.2.0")
+    with pytest.raises(StepError, match=f"CXX: expected a program, got '{re.escape(value)}'; set"):
+        toolchain.compiler({"CXX": value})
+
+
+def test_a_compiler_that_does_not_run_is_named(programs: Path) -> None:
+    broken = _program(programs, "c++", "g++ 12.2.0", status=3)
+    with pytest.raises(StepError, match=re.escape(f"`{broken} --version` fails (exit 3)")):
+        toolchain.compiler({})
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_ccache_is_taken_where_it_compiles(programs: Path, status: int) -> None:
+    _program(programs, "c++", "g++ 12.2.0")
+    assert toolchain.working_ccache({}) is None
+    path = _program(programs, "ccache", "", status=status)
+    assert toolchain.working_ccache({}) == (None if status else path)
 
 
 def test_flags_of_the_environment_are_facts_of_a_build(programs: Path) -> None:
