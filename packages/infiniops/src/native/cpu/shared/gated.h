@@ -39,7 +39,8 @@ void Run(const GatedTask& task) {
       return RunFloating(
           task, [](auto gate, auto up, auto... rounding) { return Silu(gate, rounding...) * up; });
     case Activation::kGelu:
-      return RunFloating(task, [](auto gate, auto up) { return Gelu(gate) * up; });
+      return RunFloating(
+          task, [](auto gate, auto up, auto... rounding) { return Gelu(gate, rounding...) * up; });
     case Activation::kGeluTanh:
       return RunFloating(task, [](auto gate, auto up, auto... rounding) {
         return GeluTanh(gate, rounding...) * up;

@@ -78,6 +78,13 @@ inline Floats Reciprocal(Floats x) {
   return 1.0f / x;
 #endif
 }
+inline Floats Reciprocal(Floats x, ForBFloat16) {
+#if defined(__AVX512F__)
+  return _mm512_rcp14_ps(x);
+#else
+  return 1.0f / x;
+#endif
+}
 
 inline Floats Sqrt(Floats x) {
 #if defined(__AVX512F__)

@@ -26,7 +26,7 @@ void Run(const GeluTask& task) {
   if (task.attributes.tanh) {
     RunFloating(task, [](auto x, auto... rounding) { return GeluTanh(x, rounding...); });
   } else {
-    RunFloating(task, [](auto x) { return Gelu(x); });
+    RunFloating(task, [](auto x, auto... rounding) { return Gelu(x, rounding...); });
   }
 }
 
