@@ -68,6 +68,7 @@ void RegisterBackend() {
                    Registrations("_", DispatchKey::AutocastPrivateUse1));
   RegisterLazyCopy(Registrations("aten", DispatchKey::Conjugate));
   RegisterLazyCopy(Registrations("aten", DispatchKey::Negative));
+  RegisterUnsupportedConvolution(operators);
   RegisterFallback(Registrations("_", DispatchKey::PrivateUse1));
 }
 

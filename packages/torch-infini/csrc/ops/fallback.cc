@@ -6,11 +6,14 @@
 #include <ATen/native/CPUFallback.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <mutex>
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <vector>
 
 #include "ops/operator_table.h"
 #include "ops/tensor_view.h"
@@ -103,6 +106,42 @@ void Describe(const c10::IValue& value, std::ostringstream& text) {
   }
 }
 
+/// What a user calls an operator that only functions of PyTorch call; empty for most operators,
+/// whose own names are the users'.
+std::string PublicName(std::string_view name) {
+  static const std::map<std::string_view, std::string_view> others = {
+      {"_adaptive_avg_pool2d", "torch.nn.functional.adaptive_avg_pool2d"},
+      {"_adaptive_avg_pool3d", "torch.nn.functional.adaptive_avg_pool3d"},
+      {"_cdist_forward", "torch.cdist"},
+      {"_ctc_loss", "torch.nn.functional.ctc_loss"},
+      {"_embedding_bag", "torch.nn.functional.embedding_bag"},
+      {"_embedding_bag_forward_only", "torch.nn.functional.embedding_bag"},
+      {"_fft_c2c", "torch.fft"},
+      {"_fft_c2r", "torch.fft"},
+      {"_fft_r2c", "torch.fft"},
+      {"_pdist_forward", "torch.pdist"},
+      {"_thnn_fused_gru_cell", "torch.nn.GRU"},
+      {"_thnn_fused_lstm_cell", "torch.nn.LSTM"},
+      {"_unique2", "torch.unique"},
+      {"convolution", "torch.conv1d, conv2d, conv3d and their transposes"},
+      {"convolution_backward", "the gradient of torch.conv2d and its kin"},
+      {"max_pool2d_with_indices", "torch.nn.functional.max_pool2d"},
+      {"max_pool3d_with_indices", "torch.nn.functional.max_pool3d"},
+  };
+  name.remove_prefix(std::min(name.size(), std::string_view("aten::").size()));
+  if (const auto found = others.find(name); found != others.end()) {
+    return std::string(found->second);
+  }
+  const bool internal = name.starts_with('_');
+  if (internal) name.remove_prefix(1);
+  constexpr std::string_view kLinalg = "linalg_";
+  constexpr std::string_view kExtended = "_ex";
+  if (!name.starts_with(kLinalg)) return "";
+  name.remove_prefix(kLinalg.size());
+  if (name.ends_with(kExtended)) name.remove_suffix(kExtended.size());
+  return "torch.linalg." + std::string(name);
+}
+
 std::string ReasonFor(const std::string& overload) {
   static const std::map<std::string, std::string> unserved = UnservedOverloads();
   if (const auto found = unserved.find(overload); found != unserved.end()) {
@@ -135,6 +174,7 @@ void Unsupported(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     RunOnCpu(op, stack, overload);
     return;
   }
+  const std::string called = PublicName(schema.name());
   std::ostringstream tensors;
   for (const c10::IValue& argument : torch::jit::last(*stack, schema.arguments().size())) {
     Describe(argument, tensors);
@@ -142,11 +182,41 @@ void Unsupported(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       false, overload, " is not implemented on infini (got ",
       tensors.tellp() > 0 ? tensors.str() : "no tensor", "): ", ReasonFor(overload),
+      called.empty() ? "" : ", needed by " + called,
       ". Move the tensors with .cpu() to compute on the CPU, or set ", kVariable,
       "=1 (or to a list of operators) to have that done at each call");
 }
 
+c10::OperatorHandle Operator(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
+}
+
+/// `convolution_overrideable`, which PyTorch calls on devices of its users, has the arguments of
+/// `convolution`. Its own kernel, for all devices, would ask the user to write one.
+void UnsupportedConvolution(const c10::OperatorHandle&, torch::jit::Stack* stack) {
+  static const c10::OperatorHandle convolution = Operator("aten::convolution");
+  Unsupported(convolution, stack);
+}
+
+/// `convolution_backward_overrideable` lacks the sizes of the bias alone: (grad_output, input,
+/// weight, stride, padding, dilation, transposed, output_padding, groups, output_mask).
+void UnsupportedConvolutionBackward(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  static const c10::OperatorHandle backward = Operator("aten::convolution_backward");
+  constexpr std::size_t kBiasSizes = 3;
+  const auto arguments = stack->end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size());
+  const std::int64_t channels = arguments[0].toTensor().size(1);
+  stack->insert(arguments + kBiasSizes, c10::IValue(std::vector<std::int64_t>{channels}));
+  Unsupported(backward, stack);
+}
+
 }  // namespace
+
+void RegisterUnsupportedConvolution(torch::Library& library) {
+  library.impl("convolution_overrideable",
+               torch::CppFunction::makeFromBoxedFunction<&UnsupportedConvolution>());
+  library.impl("convolution_backward_overrideable",
+               torch::CppFunction::makeFromBoxedFunction<&UnsupportedConvolutionBackward>());
+}
 
 void RegisterFallback(torch::Library& library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&Unsupported>());

@@ -18,6 +18,10 @@ namespace torch_infini {
 /// without overload means all of them). Each is announced by a warning once.
 void RegisterFallback(torch::Library& library);
 
+/// Treats convolutions as operators without a kernel. PyTorch has one for every device, which asks
+/// for another, so that the fallback is not reached.
+void RegisterUnsupportedConvolution(torch::Library& library);
+
 /// How often each operator ran on the CPU in this process.
 std::map<std::string, std::int64_t> FallbackCounts();
 
