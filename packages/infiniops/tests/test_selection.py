@@ -70,6 +70,12 @@ def test_a_mistyped_operator_is_told_what_is_near() -> None:
         assert str(error.value) == said
 
 
+@pytest.mark.parametrize(("wrong", "near"), [("SiLU", "silu"), ("concat", "cat")])
+def test_a_name_in_another_spelling_is_near(wrong: str, near: str) -> None:
+    with pytest.raises(AttributeError, match=f"did you mean `{near}`"):
+        getattr(infini.ops, wrong)
+
+
 def test_python_adds_no_second_hint_to_a_mistyped_operator() -> None:
     done = run("infini.ops.rms_nrom")
     assert done.stderr.splitlines()[-1].lower().count("did you mean") == 1

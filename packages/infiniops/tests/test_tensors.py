@@ -298,6 +298,9 @@ def test_own_tensors_say_what_they_are() -> None:
         infini.ops.empty([-1])
     with pytest.raises(TypeError, match="float17"):
         infini.ops.empty([1], dtype="float17")
+    for shape in (3, [2.0], "23"):
+        with pytest.raises(TypeError, match=r"`shape` must be a sequence of whole numbers"):
+            infini.ops.empty(shape)  # type: ignore[arg-type]  # what is refused
     with pytest.raises(ValueError, match=r"`source` is float32\[2\] on cpu:0; expected"):
         infini.ops.empty([3]).copy_from(np.zeros(2, np.float32))
 

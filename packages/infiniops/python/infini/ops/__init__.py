@@ -17,6 +17,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import index as _index
 from os.path import exists
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,10 +78,16 @@ def empty(shape: Sequence[int], *, dtype: str = "float32", device: str = "cpu") 
 
     Raises:
         ValueError: A size is negative, or there is no such device.
-        TypeError: There is no such dtype.
+        TypeError: There is no such dtype, or `shape` is no sequence of whole numbers.
         MemoryError: The device has no room.
     """
-    return _native.empty(list(shape), dtype=dtype, device=device)
+    try:
+        sizes = [_index(size) for size in shape]
+    except TypeError:
+        raise TypeError(
+            f"empty: `shape` must be a sequence of whole numbers such as [2, 3], got {shape!r}"
+        ) from None
+    return _native.empty(sizes, dtype=dtype, device=device)
 
 
 @contextmanager
@@ -223,7 +230,7 @@ def _no_operator(name: str) -> str:
     # Loaded here, since importing this package should cost next to nothing.
     from difflib import get_close_matches
 
-    near = get_close_matches(str(name)[:100], operators(), 1, 0.75)
+    near = get_close_matches(str(name)[:100].lower(), operators(), 1)
     hint = (
         f"did you mean `{near[0]}`? infini.ops.operators() lists what it has"
         if near
