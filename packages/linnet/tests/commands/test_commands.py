@@ -130,6 +130,19 @@ def test_run_checks_its_numbers_before_it_reads_the_checkpoint(
     assert capsys.readouterr().err == f"linnet: {problem}\n"
 
 
+def test_a_parameter_said_to_be_present_must_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["graph", str(EXAMPLE), "--entry", "forward", "--bind", "H=4", "B=1", "--present"]
+    assert main([*command, "layers.0.proj.bias"]) == 0
+    assert "layers.0.proj.bias" in capsys.readouterr().out
+    assert main([*command, "layers.0.proj.bais"]) == 2
+    out, text = capsys.readouterr()
+    assert out == ""
+    assert text.startswith(
+        "linnet: --present: there is no parameter 'layers.0.proj.bais'; near ones are: "
+        "layers.0.proj.bias, "
+    )
+
+
 @pytest.mark.parametrize("name", ["bfloat16", "bf16"])
 def test_commands_take_both_names_of_a_dtype(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = parser("run").parse_args(["run", "m.gguf", "--prompt", "x", "--dtype", name])

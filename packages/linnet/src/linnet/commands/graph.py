@@ -10,6 +10,7 @@ from linnet.check import CheckedProgram
 from linnet.check.types import DTYPE_NAMES, short_dtype
 from linnet.commands.console import CommandError, fail, load, print_json, say, show_diagnostics
 from linnet.graph import Body, Call, Graph, Step
+from linnet.source import near_names
 
 
 def add_graph(commands: Any) -> None:
@@ -63,25 +64,42 @@ def run_graph(options: argparse.Namespace) -> int:
 
 def make_graph(program: CheckedProgram, options: argparse.Namespace) -> Graph:
     """Splits the bindings between root and entry."""
-    from linnet.graph.binding import find_root, graph_for
+    from linnet.graph.binding import find_root, graph_for, manifest
     from linnet.graph.bound import BindingError, MissingGenericsError
 
     given = dict(parse_binding(text) for group in options.bind for text in group)
     block = find_root(program, options.root, options.entry)
     own = {g.name for g in block.generics} if block else set()
+    generics = {name: value for name, value in given.items() if name in own}
     try:
-        return graph_for(
+        graph = graph_for(
             program,
             options.entry,
             None,
             root=options.root,
-            generics={name: value for name, value in given.items() if name in own},
+            generics=generics,
             entry_generics={name: value for name, value in given.items() if name not in own},
             bound=options.present,
         )
+        if options.present:
+            declared = manifest(program, block.name, generics) if block else ()
+            require_paths(options.present, [one.path for one in declared if one.kind != "state"])
+        return graph
     except MissingGenericsError as error:
         wanted = " ".join(f"{name}=VALUE" for name in error.names)
         raise BindingError(f"{error.problem}; give --bind {wanted}") from None
+
+
+def require_paths(given: list[str], known: list[str]) -> None:
+    """BindingError for a path of `--present` that is none of the root's parameters."""
+    from linnet.graph.bound import BindingError
+
+    for path in given:
+        if path not in known:
+            near = near_names(path, known, 3)
+            hint = ", ".join(near or known) or "none"
+            what = "near ones are" if near else "there are"
+            raise BindingError(f"--present: there is no parameter {path!r}; {what}: {hint}")
 
 
 def parse_binding(text: str) -> tuple[str, Any]:
