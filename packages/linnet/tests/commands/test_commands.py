@@ -134,11 +134,11 @@ def test_a_parameter_said_to_be_present_must_exist(capsys: pytest.CaptureFixture
     command = ["graph", str(EXAMPLE), "--entry", "forward", "--bind", "H=4", "B=1", "--present"]
     assert main([*command, "layers.0.proj.bias"]) == 0
     assert "layers.0.proj.bias" in capsys.readouterr().out
-    assert main([*command, "layers.0.proj.bais"]) == 2
+    assert main([*command, "layers.0.proj.bia"]) == 2
     out, text = capsys.readouterr()
     assert out == ""
     assert text.startswith(
-        "linnet: --present: there is no parameter 'layers.0.proj.bais'; near ones are: "
+        "linnet: --present: there is no parameter 'layers.0.proj.bia'; near ones are: "
         "layers.0.proj.bias, "
     )
 
