@@ -120,6 +120,8 @@ def prepare_compiler(session: nox.Session) -> None:
             session.env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
         elif shutil.which("ccache"):
             session.warn("ccache fails, probably at its cache folder: builds go without it")
+            # PyTorch's builder of extensions takes any ccache of PATH; so it only compiles.
+            session.env["CCACHE_DISABLE"] = "1"
 
 
 def add_weights(session: nox.Session) -> None:
