@@ -166,6 +166,21 @@ void PackGroupBlock(const float* line, char* to) {
   }
 }
 
+/// Packs `rows` rows of x, of `depth` elements, to rows of `stride` bytes; `read(row, k, count,
+/// line)` reads `count` elements of a row as floats.
+template <class Steps, typename Read>
+void PackGroupRows(std::int64_t rows, std::int64_t depth, Read read, char* to,
+                   std::int64_t stride) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    char* block = to + row * stride;
+    for (std::int64_t k = 0; k < depth; k += kGroupBlock, block += kPackedBlock<Steps>) {
+      alignas(64) float line[kGroupBlock] = {};
+      read(row, k, Least(kGroupBlock, depth - k), line);
+      PackGroupBlock<Steps>(line, block);
+    }
+  }
+}
+
 /// How long groups are, in lanes: a block lies in one of them, has some of 4 or 8 lanes, or any.
 enum class GroupKind { kWhole, kFour, kEight, kAny };
 

@@ -17,8 +17,6 @@
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
-/// Most inputs of a pointwise operator.
-inline constexpr int kMaxInputs = 3;
 /// Elements of a block that is not used in place.
 inline constexpr std::int64_t kBlockElements = 512;
 

@@ -226,14 +226,10 @@ class QuantizedProduct : QuantizedBase<T> {
     const std::int64_t stride = DivideUp(depth(), kGroupBlock) * kPackedBlock<Steps>;
     auto* x = static_cast<char*>(
         Scratch(ScratchPurpose::kShared, static_cast<std::size_t>(rows() * stride)));
-    for (std::int64_t row = 0; row < rows(); ++row) {
-      char* to = x + row * stride;
-      for (std::int64_t k = 0; k < depth(); k += kGroupBlock, to += kPackedBlock<Steps>) {
-        alignas(64) float line[kGroupBlock] = {};
-        this->ReadX(row, k, Least(kGroupBlock, depth() - k), line);
-        PackGroupBlock<Steps>(line, to);
-      }
-    }
+    const auto read = [this](std::int64_t row, std::int64_t k, std::int64_t count, float* line) {
+      this->ReadX(row, k, count, line);
+    };
+    PackGroupRows<Steps>(rows(), depth(), read, x, stride);
     ForEachStream(rows(), columns(), depth(), depth() / 2, [&](const OutputBlock& block) {
       alignas(64) float sums[kFewRows * kStreamColumns];
       StreamGroups<Steps>(task_, x, stride, block, sums, kStreamColumns);

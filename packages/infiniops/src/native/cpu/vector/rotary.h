@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "native/cpu/vector/elementwise.h"
+#include "native/cpu/vector/rows.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
@@ -43,19 +43,6 @@ struct Rotation {
   }
 };
 
-/// Widens `count` elements, `stride` elements apart, or returns them where they are.
-template <typename T>
-const float* ReadFloats(const T* values, std::int64_t stride, std::int64_t count, float* buffer) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (stride == 1) return values;
-    for (std::int64_t i = 0; i < count; ++i) buffer[i] = values[i * stride];
-  } else {
-    Gather<T>(reinterpret_cast<const char*>(values), stride * static_cast<std::int64_t>(sizeof(T)),
-              count, buffer);
-  }
-  return buffer;
-}
-
 /// Narrows `count` elements to places `stride` elements apart.
 template <typename T>
 void WriteFloats(const float* values, std::int64_t count, T* target, std::int64_t stride) {
@@ -73,7 +60,7 @@ template <typename T>
 void RotateRow(const Rotation& rotation, const T* input, std::int64_t input_stride, T* out,
                std::int64_t out_stride, std::int64_t length, float* buffer) {
   const std::int64_t turned = 2 * rotation.half;
-  const float* x = ReadFloats(input, input_stride, turned, buffer);
+  const float* x = ReadBlock(input, input_stride, turned, buffer);
   rotation.Apply(x, buffer + turned);
   WriteFloats(buffer + turned, turned, out, out_stride);
   if (out == input) return;

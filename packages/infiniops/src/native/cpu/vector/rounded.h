@@ -123,15 +123,10 @@ class RoundedProduct : QuantizedBase<T> {
     const std::int64_t stride = DivideUp(depth(), kGroupBlock) * kPackedBlock<Steps>;
     auto* x = static_cast<char*>(
         Scratch(ScratchPurpose::kPacked, static_cast<std::size_t>(rows() * stride)));
-    for (std::int64_t row = 0; row < rows(); ++row) {
-      char* to = x + row * stride;
-      for (std::int64_t k = 0; k < depth(); k += kGroupBlock, to += kPackedBlock<Steps>) {
-        alignas(64) float line[kGroupBlock] = {};
-        const std::int64_t count = Least(kGroupBlock, depth() - k);
-        for (std::int64_t i = 0; i < count; ++i) line[i] = x_[row * stride_ + k + i];
-        PackGroupBlock<Steps>(line, to);
-      }
-    }
+    const auto read = [this](std::int64_t row, std::int64_t k, std::int64_t count, float* line) {
+      for (std::int64_t i = 0; i < count; ++i) line[i] = x_[row * stride_ + k + i];
+    };
+    PackGroupRows<Steps>(rows(), depth(), read, x, stride);
     ForEachBlockOf([&](const OutputBlock& block) {
       auto* sums = static_cast<float*>(
           Scratch(ScratchPurpose::kOwn,

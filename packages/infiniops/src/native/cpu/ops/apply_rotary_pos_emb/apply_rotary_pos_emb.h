@@ -35,10 +35,10 @@ void ApplyRows(const ApplyRotaryPosEmbTask& task, std::int64_t begin, std::int64
   auto* buffers = static_cast<float*>(
       Scratch(ScratchPurpose::kOwn, static_cast<std::size_t>(4 * turned) * sizeof(float)));
   for (std::int64_t row = begin; row < end; ++row) {
-    const float* cos = ReadFloats(reinterpret_cast<const A*>(task.cos.data) + task.cos.Offset(row),
-                                  task.cos.inner_stride, turned, buffers);
-    const float* sin = ReadFloats(reinterpret_cast<const A*>(task.sin.data) + task.sin.Offset(row),
-                                  task.sin.inner_stride, turned, buffers + turned);
+    const float* cos = ReadBlock(reinterpret_cast<const A*>(task.cos.data) + task.cos.Offset(row),
+                                 task.cos.inner_stride, turned, buffers);
+    const float* sin = ReadBlock(reinterpret_cast<const A*>(task.sin.data) + task.sin.Offset(row),
+                                 task.sin.inner_stride, turned, buffers + turned);
     const std::int64_t second = task.interleaved ? 1 : half;
     const Rotation rotation = {.half = half,
                                .pairs = task.interleaved ? Pairs::kNeighbours : Pairs::kHalves,

@@ -42,8 +42,8 @@ void RotateTokens(const RotaryEmbeddingTask& task, std::int64_t begin, std::int6
     const std::int64_t at = task.table.Offset(task.positions.Get(token) + task.offset);
     const float* row = nullptr;
     VisitFloatDtype(task.table_dtype, [&]<typename A>(Type<A>) {
-      row = ReadFloats(reinterpret_cast<const A*>(task.table.data) + at, task.table.inner_stride,
-                       turned, angles);
+      row = ReadBlock(reinterpret_cast<const A*>(task.table.data) + at, task.table.inner_stride,
+                      turned, angles);
     });
     const std::int64_t half = turned / 2;
     const Rotation rotation = {.half = half,

@@ -37,7 +37,7 @@ INFINI_OPS_CPU_KERNEL(SamplingTask);
 #include <limits>
 
 #include "native/cpu/vector/math.h"
-#include "native/cpu/vector/rotary.h"
+#include "native/cpu/vector/rows.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
@@ -346,7 +346,7 @@ void SampleRow(const SamplingTask& task, std::int64_t row) {
       static_cast<std::uint32_t*>(Scratch(ScratchPurpose::kOwn, numbers * sizeof(std::uint32_t)));
   const T* logits = reinterpret_cast<const T*>(task.logits.data) + task.logits.Offset(row);
   Candidates candidates(
-      ReadFloats(logits, task.logits.inner_stride, count, reinterpret_cast<float*>(memory)), count,
+      ReadBlock(logits, task.logits.inner_stride, count, reinterpret_cast<float*>(memory)), count,
       memory + count);
   const bool valid = candidates.Read();
   std::int64_t token = 0;
