@@ -67,19 +67,6 @@ void RotateRow(const Rotation& rotation, const T* input, std::int64_t input_stri
   for (std::int64_t i = turned; i < length; ++i) out[i * out_stride] = input[i * input_stride];
 }
 
-/// Calls `visitor(Type<T>())` with the storage type of `dtype`: a float of 16 or 32 bits.
-template <typename Visitor>
-void VisitFloatDtype(rt::DataType dtype, Visitor visitor) {
-  switch (dtype) {
-    case rt::DataType::kFloat16:
-      return visitor(Type<Float16>());
-    case rt::DataType::kBFloat16:
-      return visitor(Type<BFloat16>());
-    default:
-      return visitor(Type<float>());
-  }
-}
-
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
 
 #endif  // INFINI_OPS_NATIVE_CPU_VECTOR_ROTARY_H_

@@ -192,6 +192,19 @@ void VisitFloating(rt::DataType dtype, Function function) {
   }
 }
 
+/// Calls `visitor(Type<T>())` with the storage type of `dtype`: a float of 16 or 32 bits.
+template <typename Visitor>
+void VisitFloatDtype(rt::DataType dtype, Visitor visitor) {
+  switch (dtype) {
+    case rt::DataType::kFloat16:
+      return visitor(Type<Float16>());
+    case rt::DataType::kBFloat16:
+      return visitor(Type<BFloat16>());
+    default:
+      return visitor(Type<float>());
+  }
+}
+
 /// Calls `row(index)` for every row, on several threads where there is work for them.
 template <typename Row>
 void ForEachRow(std::int64_t rows, std::int64_t length, Row row) {
