@@ -6,6 +6,7 @@ the seconds of every step.
 
 from __future__ import annotations
 
+import locale
 import os
 import shutil
 import sys
@@ -69,6 +70,7 @@ def work(
     session.env["UV_PYTHON_DOWNLOADS"] = os.environ.get("UV_PYTHON_DOWNLOADS", "never")
     if links:
         session.env["UV_FIND_LINKS"] = links
+    session.env.update(toolchain.locale_for(ROOT, locale.nl_langinfo(locale.CODESET)))
     if workspace:
         prepare_compiler(session)
 

@@ -139,6 +139,15 @@ def working_ccache(environment: Mapping[str, str] = os.environ) -> Path | None:
     return Path(path) if done.returncode == 0 else None
 
 
+def locale_for(root: Path, codeset: str) -> dict[str, str]:
+    """The variables of the environment with which every Python reads the name of `root`, where the
+    locale has `codeset`: the files that make a package editable hold it in UTF-8, and an isolated
+    Python reads them in the codeset of the locale, or does not start.
+    """
+    understood = str(root).isascii() or codeset.upper().replace("-", "") == "UTF8"
+    return {} if understood else {"LC_ALL": "C.UTF-8"}
+
+
 def jobs() -> int:
     """How many compilers run at once: `CMAKE_BUILD_PARALLEL_LEVEL`, or one for each core."""
     return int(os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or len(os.sched_getaffinity(0)))

@@ -93,6 +93,21 @@ def test_ccache_is_taken_where_it_compiles(programs: Path, status: int) -> None:
     assert toolchain.working_ccache({}) == (None if status else path)
 
 
+@pytest.mark.parametrize(
+    ("root", "codeset", "expected"),
+    [
+        ("/a b/infini", "ANSI_X3.4-1968", {}),
+        ("/spaçe/infini", "UTF-8", {}),
+        ("/spaçe/infini", "ANSI_X3.4-1968", {"LC_ALL": "C.UTF-8"}),
+        ("/spaçe/infini", "ISO-8859-1", {"LC_ALL": "C.UTF-8"}),
+    ],
+)
+def test_a_folder_that_the_locale_cannot_name_gets_another_locale(
+    root: str, codeset: str, expected: dict[str, str]
+) -> None:
+    assert toolchain.locale_for(Path(root), codeset) == expected
+
+
 def test_flags_of_the_environment_are_facts_of_a_build(programs: Path) -> None:
     _program(programs, "c++", "g++ 12.2.0")
     assert toolchain.compiler_facts({"CXXFLAGS": "-O1"}) != toolchain.compiler_facts({})
