@@ -13,7 +13,8 @@ from pathlib import Path
 EVERY = 15.0
 
 _OBJECT = re.compile(r"\.o(?:bj)?$")
-_BUILT_OBJECT = re.compile(r"^build \S+\.o(?:bj)?: ", re.MULTILINE)
+# Ninja writes a space or colon of a name after a dollar sign.
+_BUILT_OBJECT = re.compile(r"^build (?:\$.|[^\s:$])+\.o(?:bj)?: ", re.MULTILINE)
 
 
 class Builds:

@@ -10,7 +10,7 @@ from ci.progress import Builds, reported
 MANIFEST = """\
 rule compile
 build a.o: compile a.cc
-build parts/b.o: compile b.cc
+build /with$ space/parts/b.o: compile b.cc
 build all: phony a.o
 build library.so: link a.o parts/b.o
 """
