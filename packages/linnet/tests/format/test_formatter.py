@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from linnet_helpers.fuzzing.layouts import assert_invariants, shaken
 from linnet_helpers.programs import EXAMPLES, LIBRARY, all_programs
@@ -26,8 +26,7 @@ def test_programs_keep_their_tree(number: int) -> None:
     assert_invariants(PROGRAMS[number])
 
 
-# A busy machine may draw slowly; no test here is timed.
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 @given(st.integers(0, len(PROGRAMS) - 1), st.integers(0, 2**32))
 def test_any_layout_with_any_comments_keeps_the_invariants(number: int, seed: int) -> None:
     text = shaken(PROGRAMS[number], seed)

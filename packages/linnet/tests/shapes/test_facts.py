@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnet.shapes import (
@@ -135,8 +135,7 @@ def constraints() -> st.SearchStrategy[Constraint]:
     return st.one_of(st.builds(Constraint, operator, sizes(), sizes()), divisible)
 
 
-# A busy machine may draw slowly; no test here is timed.
-@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1500)
 @given(st.lists(constraints(), max_size=3), constraints())
 def test_what_is_proved_holds_for_every_small_assignment(
     known: list[Constraint], goal: Constraint
