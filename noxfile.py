@@ -116,14 +116,15 @@ def prepare_compiler(session: nox.Session) -> None:
     ccache used where it works.
     """
     with told(session):
-        session.log(f"compiler: {toolchain.compiler()}")
-        if toolchain.working_ccache():
-            # CMake reads this variable, so builds inside `uv sync` use ccache too.
-            session.env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
-        elif shutil.which("ccache"):
-            session.warn("ccache fails, probably at its cache folder: builds go without it")
-            # PyTorch's builder of extensions takes any ccache of PATH; so it only compiles.
-            session.env["CCACHE_DISABLE"] = "1"
+        compiler = toolchain.compiler()
+    session.log(f"compiler: {compiler}")
+    if toolchain.working_ccache(compiler):
+        # CMake reads this variable, so builds inside `uv sync` use ccache too.
+        session.env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
+    elif shutil.which("ccache"):
+        session.warn("ccache fails, probably at its cache folder: builds go without it")
+        # PyTorch's builder of extensions takes any ccache of PATH; so it only compiles.
+        session.env["CCACHE_DISABLE"] = "1"
 
 
 def add_weights(session: nox.Session) -> None:

@@ -31,6 +31,11 @@ def find_links(environment: Mapping[str, str] = os.environ) -> str:
     return given if given else ",".join(environment.get("PIP_FIND_LINKS", "").split())
 
 
+def places_of(links: str) -> list[str]:
+    """The folders and addresses that `find_links` joined."""
+    return [place for place in links.split(",") if place]
+
+
 def local_torch(root: Path, links: str) -> LocalTorch | None:
     """The newest torch of the folders `links` that fits this interpreter and the lock file.
 
@@ -52,8 +57,8 @@ def local_torch(root: Path, links: str) -> LocalTorch | None:
 def _offered(links: str) -> list[Version]:
     supported = set(sys_tags())
     found = []
-    for folder in links.split(","):
-        for wheel in Path(folder).glob("torch-*.whl") if folder else []:
+    for folder in places_of(links):
+        for wheel in Path(folder).glob("torch-*.whl"):
             try:
                 _, version, _, tags = parse_wheel_filename(wheel.name)
             except InvalidWheelFilename:

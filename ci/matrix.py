@@ -18,7 +18,7 @@ from itertools import product
 from pathlib import Path
 
 from ci import infiniops, infinirt, native
-from ci.local_wheels import find_links
+from ci.local_wheels import find_links, places_of
 from ci.native import BUILD, ROOT
 from ci.steps import Step, StepError, output_of, run
 
@@ -107,8 +107,7 @@ def environment(cell: Cell) -> Iterator[Path]:
         run("uv", "venv", "--quiet", "--no-project", "--python", cell.python, folder)
         python = folder / "bin/python"
         options = ["--quiet", "--no-config", "--python", str(python)]
-        if links := find_links():
-            options += [f"--find-links={link}" for link in links.split(",")]
+        options += [f"--find-links={place}" for place in places_of(find_links())]
         run("uv", "pip", "install", *options, *cell.requirements)
         yield python
     finally:

@@ -120,12 +120,9 @@ def compiler_facts(environment: Mapping[str, str] = os.environ) -> dict[str, str
     return {"compiler": f"{tool.path} {banner}", **flags}
 
 
-def working_ccache(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """ccache of `PATH`, or None where there is none or it fails: one that cannot write its cache
-    folder fails every compilation.
-
-    Raises:
-        StepError: As `compiler`.
+def working_ccache(compiler: Tool, environment: Mapping[str, str] = os.environ) -> Path | None:
+    """ccache of `PATH`, or None where there is none or it fails with `compiler`: one that cannot
+    write its cache folder fails every compilation.
     """
     path = shutil.which("ccache")
     if path is None:
@@ -134,7 +131,7 @@ def working_ccache(environment: Mapping[str, str] = os.environ) -> Path | None:
         source = Path(folder, "empty.cc")
         source.touch()
         output = Path(folder, "empty.o")
-        command = [path, str(compiler(environment).path), "-c", str(source), "-o", str(output)]
+        command = [path, str(compiler.path), "-c", str(source), "-o", str(output)]
         done = subprocess.run(command, env=dict(environment), capture_output=True, check=False)
     return Path(path) if done.returncode == 0 else None
 

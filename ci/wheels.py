@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ci import infinirt, native
-from ci.local_wheels import find_links
+from ci.local_wheels import find_links, places_of
 from ci.native import ROOT
 from ci.packages import PACKAGES, Package, tomllib
 from ci.stamp import files_of
@@ -67,7 +67,7 @@ def _from_dist() -> list[str]:
     stays, whatever has been built since; the versions here change more seldom than the contents.
     """
     refreshed = [f"--refresh-package={package.distribution}" for package in PACKAGES]
-    offered = filter(None, find_links().split(","))
+    offered = places_of(find_links())
     return [f"--find-links={DIST}", *(f"--find-links={place}" for place in offered), *refreshed]
 
 

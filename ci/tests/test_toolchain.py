@@ -88,9 +88,10 @@ def test_a_compiler_that_does_not_run_is_named(programs: Path) -> None:
 @pytest.mark.parametrize("status", [0, 1])
 def test_ccache_is_taken_where_it_compiles(programs: Path, status: int) -> None:
     _program(programs, "c++", "g++ 12.2.0")
-    assert toolchain.working_ccache({}) is None
+    compiler = toolchain.compiler({})
+    assert toolchain.working_ccache(compiler, {}) is None
     path = _program(programs, "ccache", "", status=status)
-    assert toolchain.working_ccache({}) == (None if status else path)
+    assert toolchain.working_ccache(compiler, {}) == (None if status else path)
 
 
 @pytest.mark.parametrize(
