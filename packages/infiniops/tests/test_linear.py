@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,3 +145,33 @@ def test_nan_and_infinity_stay_in_their_row() -> None:
     assert actual[3].isnan().all()
     assert (actual[5] == float("inf")).all()
     assert torch.equal(actual[[0, 1, 2, 4, 6]], torch.full((5, 9), 40.0))
+
+
+FEW_ROWS = """
+import sys
+import torch
+import infini.ops
+
+generator = torch.Generator().manual_seed(int(sys.argv[1]))
+results = []
+for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+    for inner in (1, 31, 576, 1024, 1025, 4097, 8192, 9000):
+        for columns in (1, 3, 4, 33, 70, 257):
+            wide = torch.randn(columns, inner + 3, generator=generator).to(dtype)
+            for rows in (1, 2, 3, 4, 5):
+                x = torch.randn(rows, inner, generator=generator).to(dtype)
+                for weight in (wide[:, :inner], wide[:, :inner].contiguous()):
+                    results.append(infini.ops.linear(x, weight))
+torch.save(results, sys.argv[2])
+"""
+
+
+def test_the_way_that_memory_is_read_does_not_change_the_bits(tmp_path: Path, seed: int) -> None:
+    results = []
+    for streams in ("one", "several"):
+        path = tmp_path / streams
+        command = [sys.executable, "-c", FEW_ROWS, str(seed), str(path)]
+        subprocess.run(command, env={**os.environ, "INFINI_OPS_CPU_STREAMS": streams}, check=True)
+        results.append(torch.load(path))
+    for one, several in zip(*results, strict=True):
+        assert torch.equal(one, several), (one.dtype, one.shape)

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "native/cpu/processor.h"
 #include "native/cpu/shared/product.h"
 
 namespace infini::ops::cpu {
@@ -110,6 +111,7 @@ ProductTask MakeTask(const TensorView& x, const TensorView& right, const TensorV
   task.batch_rank = 0;
   task.depth = x.size(-1);
   task.dtype = out.dtype();
+  task.one_stream = ReadsOneStream();
   task.operands[ProductTask::kX].data = static_cast<char*>(TaskAddress(x));
   task.operands[ProductTask::kWeight].data = static_cast<char*>(TaskAddress(right));
   task.operands[ProductTask::kAddend] = {nullptr, 0, 0};

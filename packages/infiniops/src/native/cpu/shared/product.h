@@ -31,6 +31,7 @@ struct ProductTask {
   double alpha;
   double beta;
   rt::DataType dtype;
+  bool one_stream;  // how the processor reads memory fastest
 };
 INFINI_OPS_CPU_BF16_KERNEL(ProductTask);
 

@@ -5,7 +5,7 @@
 #include "native/cpu/shared/product.h"
 #include "native/cpu/vector/blocks.h"
 #include "native/cpu/vector/elementwise.h"
-#include "native/cpu/vector/one_row.h"
+#include "native/cpu/vector/in_order.h"
 #include "native/cpu/vector/pack.h"
 #include "native/cpu/vector/product_across.h"
 
@@ -97,8 +97,8 @@ class Product {
     }
     const std::int64_t bytes = task_.depth * static_cast<std::int64_t>(sizeof(T));
     ForEachStream(rows, task_.columns, task_.depth, bytes, [&](const OutputBlock& block) {
-      if (rows == 1 && TakesWeightRowByRow<T>(task_.depth)) {
-        StreamOneRow(packed, block);
+      if (ReadsInOrder<T>(task_.one_stream, rows, task_.depth)) {
+        StreamRows(packed, block);
       } else if (SourceOfStream(bytes) == Source::kShortRows) {
         StreamBlock<Source::kShortRows>(packed, block);
       } else {
@@ -107,11 +107,15 @@ class Product {
     });
   }
 
-  void StreamOneRow(const Operand* x, const OutputBlock& block) const {
-    alignas(64) Sum sums[kStreamColumns] = {};
-    const Strided<T> weight = Weight({});
-    AddOneRow<T>(x, weight.At(block.column, 0), weight.row_stride, block.columns, task_.depth,
-                 sums);
+  void StreamRows(const Operand* x, const OutputBlock& block) const {
+    alignas(64) Sum sums[kInOrderRows * kStreamColumns] = {};
+    const TileWeight<T> weight = {Weight({}).At(block.column, 0), Weight({}).row_stride,
+                                  block.columns};
+    if (task_.one_stream) {
+      RunInOrder<T, Asks::kEveryLine>(block.rows, x, weight, task_.depth, sums, kStreamColumns);
+    } else {
+      AddInOrder<T, 1, Asks::kNextPage>(x, weight, task_.depth, sums, kStreamColumns);
+    }
     Write({}, block, sums, kStreamColumns);
   }
 
