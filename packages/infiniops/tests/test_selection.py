@@ -213,7 +213,7 @@ def test_an_unknown_instruction_set_lists_the_usable_ones() -> None:
 
 
 def test_an_unknown_way_to_read_memory_lists_the_two() -> None:
-    result = run("infini.ops.linear(x, x)", INFINI_OPS_CPU_STREAMS="two")
+    result = run("infini.ops.linear(x, x[None])", INFINI_OPS_CPU_STREAMS="two")
     assert (
         "ValueError: INFINI_OPS_CPU_STREAMS on cpu: `two` is no way to read memory; "
         "expected one or several" in result.stderr

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "check.h"
@@ -39,6 +40,32 @@ void BlocksOfOneThreadAreNeighbours() {
   CHECK_EQUAL(share.Take(true), -1);
 }
 
+void BlocksOfOutputsCoverEachOnceAndLeaveNoThreadWithoutWork() {
+  for (const int threads : {1, 2, 5, 16}) {
+    rt::SetNumThreads(threads);
+    for (const std::int64_t together : {std::int64_t{1}, kBlocksTogether}) {
+      for (const auto& [rows, columns] :
+           {std::pair<std::int64_t, std::int64_t>{17, 1}, {512, 512}, {1000, 70}, {1023, 1023}}) {
+        std::vector<std::atomic<int>> times(static_cast<std::size_t>(rows * columns));
+        std::atomic<std::int64_t> blocks{0};
+        ForEachOutputBlock(
+            1, rows, columns, 64, together, [&](std::int64_t, const OutputBlock& block) {
+              ++blocks;
+              CHECK_EQUAL(block.rows <= together * kBlockRows, true);
+              CHECK_EQUAL(block.columns <= kBlockColumns, true);
+              for (std::int64_t row = block.row; row < block.row + block.rows; ++row) {
+                for (std::int64_t j = 0; j < block.columns; ++j) {
+                  ++times[static_cast<std::size_t>(row * columns + block.column + j)];
+                }
+              }
+            });
+        for (const auto& count : times) CHECK_EQUAL(count.load(), 1);
+        if (rows >= 512) CHECK_EQUAL(blocks.load() >= threads, true);
+      }
+    }
+  }
+}
+
 void OthersDoTheWorkOfAThreadThatIsHeldUp() {
   rt::SetNumThreads(2);
   constexpr std::int64_t kCount = 16;
@@ -63,6 +90,7 @@ void OthersDoTheWorkOfAThreadThatIsHeldUp() {
 void Check() {
   EachBlockRunsOnce();
   BlocksOfOneThreadAreNeighbours();
+  BlocksOfOutputsCoverEachOnceAndLeaveNoThreadWithoutWork();
   OthersDoTheWorkOfAThreadThatIsHeldUp();
 }
 

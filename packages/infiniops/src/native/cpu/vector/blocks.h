@@ -131,31 +131,52 @@ constexpr std::int64_t EvenBlock(std::int64_t size, std::int64_t most, std::int6
   return RoundUp(DivideUp(size, DivideUp(size, most)), unit);
 }
 
+/// Rows and columns of the blocks of a product.
+struct BlockSize {
+  std::int64_t rows;
+  std::int64_t columns;
+};
+
+/// Chooses the blocks of `batch` results of `rows` by `columns`: enough of them for the threads, as
+/// far as a block stays worth its packing. Up to `together` blocks, one below the other, are joined
+/// where they can share what is prepared of the weight.
+inline BlockSize ChooseBlocks(std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                              std::int64_t together, std::int64_t threads) {
+  const std::int64_t part_rows = EvenBlock(rows, kBlockRows, kMaxTileRows);
+  const auto count = [&](const BlockSize& size) {
+    return DivideUp(rows, size.rows) * DivideUp(columns, size.columns) * batch;
+  };
+  const auto halve_columns = [&](std::int64_t wanted, std::int64_t least, BlockSize* size) {
+    while (count(*size) < wanted && size->columns > least) {
+      size->columns = EvenBlock(columns, size->columns / 2, kMaxTileColumns);
+    }
+  };
+  const BlockSize whole = {part_rows, EvenBlock(columns, kBlockColumns, kMaxTileColumns)};
+  for (std::int64_t parts = Least(together, DivideUp(rows, part_rows)); parts > 1; --parts) {
+    // Two for each thread: what more of them would copy costs more than an even end gains.
+    const std::int64_t wanted = threads == 1 ? 1 : 2 * threads;
+    BlockSize size = {EvenBlock(rows, parts * part_rows, part_rows), whole.columns};
+    halve_columns(wanted, kBlockColumns / 2, &size);
+    if (count(size) >= wanted) return size;
+  }
+  const std::int64_t wanted = threads == 1 ? 1 : 4 * threads;
+  BlockSize size = whole;
+  halve_columns(wanted, kBlockColumns / 4, &size);
+  while (count(size) < wanted && size.rows > 8 * kMaxTileRows) {
+    size.rows = EvenBlock(rows, size.rows / 2, kMaxTileRows);
+  }
+  return size;
+}
+
 /// Cuts the outputs of each item of a batch into blocks and calls `function(item, block)` for each.
 /// A block has at most `kBlockRows` rows, or up to `together` times as many that share what is
 /// prepared of the weight; see `ForEachRowBlock`.
 template <typename Function>
 void ForEachOutputBlock(std::int64_t batch, std::int64_t rows, std::int64_t columns,
                         std::int64_t depth, std::int64_t together, Function function) {
-  std::int64_t block_rows = EvenBlock(rows, kBlockRows, kMaxTileRows);
-  std::int64_t block_columns = EvenBlock(columns, kBlockColumns, kMaxTileColumns);
-  // Some blocks for each thread, as far as a block stays worth its packing.
-  const std::int64_t threads = rt::GetNumThreads();
-  const std::int64_t wanted = threads == 1 ? 1 : 4 * threads;
-  const auto count = [&] {
-    return DivideUp(rows, block_rows) * DivideUp(columns, block_columns) * batch;
-  };
-  while (count() < wanted) {
-    if (block_columns > 64) {
-      block_columns = EvenBlock(columns, block_columns / 2, kMaxTileColumns);
-    } else if (block_rows > 8 * kMaxTileRows) {
-      block_rows = EvenBlock(rows, block_rows / 2, kMaxTileRows);
-    } else {
-      break;
-    }
-  }
-  const std::int64_t spare = Least(count() / wanted, Least(together, DivideUp(rows, block_rows)));
-  if (spare > 1) block_rows = EvenBlock(rows, spare * block_rows, block_rows);
+  const BlockSize size = ChooseBlocks(batch, rows, columns, together, rt::GetNumThreads());
+  const std::int64_t block_rows = size.rows;
+  const std::int64_t block_columns = size.columns;
   const std::int64_t row_blocks = DivideUp(rows, block_rows);
   const std::int64_t blocks = row_blocks * DivideUp(columns, block_columns);
   const std::int64_t work = rows * columns * (depth + 8) * batch;

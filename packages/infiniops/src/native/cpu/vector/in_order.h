@@ -81,6 +81,7 @@ template <typename T, int kRows, Asks kAsks>
 void AddInOrder(const OperandOf<T>* x, const TileWeight<T>& weight, std::int64_t depth,
                 SumOf<T>* sums, std::int64_t sums_stride) {
   using Sums = typename Arithmetic<T>::Sums;
+  if (depth == 0) return;
   constexpr std::int64_t kPiece = kPieceChunks<kRows> * kChunk<T>;
   const std::int64_t piece_bytes = Least(depth, kPiece) * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t columns_ahead = DivideUp(kAheadBytes, piece_bytes);
