@@ -193,11 +193,6 @@ class Operator:
         """The inputs that the operator also writes."""
         return tuple(tensor for tensor in self.inputs if tensor.written)
 
-    @property
-    def source(self) -> str:
-        """The function that the operator agrees with, without its arguments."""
-        return self.agrees_with.partition("(")[0]
-
     def dtypes_of(self, tensor: Tensor) -> tuple[str, ...]:
         """The element types of `tensor`, following `like`."""
         if tensor.dtype_of is not None:

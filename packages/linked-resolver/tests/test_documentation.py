@@ -76,6 +76,23 @@ def test_the_quick_start_works(workspace: Workspace) -> None:
     assert "  - PyInit__yaml\n" in result.stdout
 
 
+def test_the_contracts_of_the_readme_are_proved(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^linked-resolver (resolve .*)$", text, re.MULTILINE)
+    command = command.replace("build/generated/linked", str(tmp_path))
+    result = subprocess.run(
+        [sys.executable, "-m", "linked_resolver", *command.split()],
+        cwd=PACKAGE.parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "2 linked implementations proved" in result.stdout + result.stderr
+    assert (tmp_path / "manifest.cmake").is_file()
+
+
 def test_the_python_of_the_readme_works(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

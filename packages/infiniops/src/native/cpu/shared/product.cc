@@ -111,6 +111,7 @@ ProductTask MakeTask(const TensorView& x, const TensorView& right, const TensorV
   task.batch_rank = 0;
   task.depth = x.size(-1);
   task.dtype = out.dtype();
+  task.epilogue = Epilogue::kNone;
   task.one_stream = ReadsOneStream();
   task.operands[ProductTask::kX].data = static_cast<char*>(TaskAddress(x));
   task.operands[ProductTask::kWeight].data = static_cast<char*>(TaskAddress(right));
@@ -178,11 +179,12 @@ void LaunchProduct(const char* op, const Context& context, const TensorView& x,
 
 void LaunchRowProduct(const char* op, const Context& context, const TensorView& x,
                       const TensorView& weight, const std::optional<TensorView>& bias,
-                      const TensorView& out) {
+                      Epilogue epilogue, const TensorView& out) {
   if (out.numel() == 0) return;
   ProductTask task = MakeTask(x, weight, out);
   task.alpha = 1;
   task.beta = 1;
+  task.epilogue = epilogue;
   task.rows = 1;
   task.columns = out.size(-1);
   TaskMatrix* operands = task.operands;

@@ -16,7 +16,10 @@ struct TaskMatrix {
   std::int64_t column_stride;
 };
 
-/// out = alpha * x * transpose(weight) + beta * addend, for each item of a batch.
+/// What is applied to a sum before it is rounded.
+enum class Epilogue { kNone, kRelu, kSilu, kGelu, kGeluTanh };
+
+/// out = epilogue(alpha * x * transpose(weight) + beta * addend), for each item of a batch.
 struct ProductTask {
   enum { kX, kWeight, kAddend, kOut, kOperands };
 
@@ -30,6 +33,7 @@ struct ProductTask {
   std::int64_t batch_strides[kMaxTaskRank][kOperands];
   double alpha;
   double beta;
+  Epilogue epilogue;
   rt::DataType dtype;
   bool one_stream;  // how the processor reads memory fastest
 };
@@ -81,7 +85,7 @@ void LaunchProduct(const char* op, const Context& context, const TensorView& x,
 /// The same for rows: `x` is [..., K], `weight` [N, K], `out` [..., N].
 void LaunchRowProduct(const char* op, const Context& context, const TensorView& x,
                       const TensorView& weight, const std::optional<TensorView>& bias,
-                      const TensorView& out);
+                      Epilogue epilogue, const TensorView& out);
 
 }  // namespace infini::ops::cpu
 

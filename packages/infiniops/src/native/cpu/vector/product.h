@@ -5,6 +5,7 @@
 #include "native/cpu/shared/product.h"
 #include "native/cpu/vector/blocks.h"
 #include "native/cpu/vector/elementwise.h"
+#include "native/cpu/vector/epilogue.h"
 #include "native/cpu/vector/in_order.h"
 #include "native/cpu/vector/pack.h"
 #include "native/cpu/vector/product_across.h"
@@ -256,7 +257,7 @@ class Product {
     return weight.column_stride != 1 || (!aligned && rows > 4 * kMaxTileRows);
   }
 
-  /// Scales the sums, adds the addend and stores the block.
+  /// Scales the sums, adds the addend, applies the epilogue and stores the block.
   void Write(const BatchOffsets& offsets, const OutputBlock& block, Sum* sums,
              std::int64_t sums_stride) const {
     const TaskMatrix& addend = task_.operands[ProductTask::kAddend];
@@ -272,6 +273,7 @@ class Product {
                        (block.row + i) * addend.row_stride + block.column * addend.column_stride;
         AddRow(row, addend.column_stride, block.columns, values);
       }
+      ApplyEpilogue(task_.epilogue, values, block.columns);
       T* row = reinterpret_cast<T*>(out.data) + offsets.of[ProductTask::kOut] +
                (block.row + i) * out.row_stride + block.column * out.column_stride;
       StoreRow(values, block.columns, row, out.column_stride);

@@ -13,7 +13,8 @@ struct Operator<Linear, Device::Type::kCpu, 0> {
 
   static void Call(const Context& context, const TensorView& input, const TensorView& weight,
                    const std::optional<TensorView>& bias, const TensorView& out) {
-    cpu::LaunchRowProduct(Linear::kOperator, context, input, weight, bias, out);
+    cpu::LaunchRowProduct(Linear::kOperator, context, input, weight, bias, cpu::Epilogue::kNone,
+                          out);
   }
 };
 
