@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 from ci.steps import Outcome, Skip, Step, StepError, output_of, run, run_steps, table
 
 
-def _raise(error: Exception) -> Callable[[], str | None]:
+def _raise(error: BaseException) -> Callable[[], str | None]:
     def action() -> str | None:
         raise error
 
@@ -55,6 +57,36 @@ def test_an_unforeseen_exception_is_a_failure_with_its_traceback(
     captured = capsys.readouterr()
     assert "Traceback" in captured.err
     assert "failed: KeyError: 'name'" in captured.out
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (errno.ENOSPC, "/build/a: No space left on device; make room on its disk"),
+        (errno.EROFS, "/build/a: Read-only file system; use a checkout"),
+        (errno.EACCES, "/build/a: Permission denied; give this user the right"),
+        (errno.ENOTDIR, "/build/a: Not a directory; move away what is there"),
+    ],
+)
+def test_what_the_machine_refuses_is_one_line_with_what_to_do(
+    capsys: pytest.CaptureFixture[str], code: int, says: str
+) -> None:
+    error = OSError(code, os.strerror(code), "/build/a")
+    assert run_steps("t", [Step("a", _raise(error))], keep_going=False) == 1
+    captured = capsys.readouterr()
+    assert f"failed: {says}" in captured.out
+    assert "Traceback" not in captured.err
+
+
+def test_an_interrupt_ends_the_session_with_its_table_and_status_130(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ran = []
+    steps = [Step("a", _raise(KeyboardInterrupt())), Step("b", lambda: ran.append("b"))]
+    assert run_steps("t", steps, keep_going=True) == 130
+    assert ran == []
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[-1].endswith("1 interrupted, 1 not run")
 
 
 def test_setup_time_is_the_first_row(capsys: pytest.CaptureFixture[str]) -> None:
