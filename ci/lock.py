@@ -23,7 +23,7 @@ def held(path: Path, say: Callable[[str], object]) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            say(f"process {file.read().strip() or '?'} works in {path.parent}; waiting for its end")
+            say(f"process {file.read().strip() or '?'} holds {path}; waiting for its end")
             fcntl.flock(file, fcntl.LOCK_EX)
         except OSError:
             pass  # Such a file system leaves it to the user to start one at a time.

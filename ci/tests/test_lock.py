@@ -33,7 +33,7 @@ def test_the_body_runs_once_the_holder_is_gone_even_by_a_kill(tmp_path: Path) ->
         os.kill(holder.pid, signal.SIGKILL)
 
     with held(path, say):
-        assert said == [f"process {holder.pid} works in {path.parent}; waiting for its end"]
+        assert said == [f"process {holder.pid} holds {path}; waiting for its end"]
     holder.communicate()
 
 
