@@ -63,7 +63,7 @@ def work(
     """Installs `groups`, and with `workspace` the packages but for those `without`; does what is
     to be done `then`, and runs the session's steps.
     """
-    processes.end_with_descendants_on_termination()
+    processes.end_descendants_too()
     with told(session), lock.held(Path(f"{session.virtualenv.location}.lock"), session.warn):
         mend(session)
         work_alone(session, groups, workspace, without, then)

@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("session", choices=SESSIONS)
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="passed on to the session")
     parsed = parser.parse_args(arguments)
-    processes.end_with_descendants_on_termination()
+    processes.end_descendants_too()
     steps, stops = SESSIONS[parsed.session]
     return run_steps(
         parsed.session,

@@ -9,31 +9,44 @@ from pathlib import Path
 from types import FrameType
 
 
-def end_with_descendants_on_termination() -> None:
-    """Makes SIGTERM end this process as Ctrl-C does, with every process below it.
+def end_descendants_too() -> None:
+    """Makes SIGTERM end this process as Ctrl-C does, and both end every process below it.
 
-    A terminal sends Ctrl-C to them all, while a SIGTERM goes to one process: installers and
-    compilers would go on in the folders that a next session uses.
+    A terminal sends Ctrl-C to them all, while other signals go to one process: installers and
+    compilers would go on in the folders that a next session uses. A signal that this process was
+    started to ignore stays ignored.
     """
-    signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    for descendant in descendants_of(os.getpid()):
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    own = os.getpid()
+    below = descendants_of(own)
+    if number == signal.SIGTERM:
+        # `timeout` sends it to the whole group, so a session gets another one from above it.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    else:
+        # A child has had its own Ctrl-C, and is ended by who waits for it; a second one would cut
+        # short what it says at its end.
+        below = [(process, parent) for process, parent in below if parent != own]
+    for process, _ in below:
         try:
-            os.kill(descendant, signal.SIGTERM)
+            os.kill(process, signal.SIGTERM)
         except OSError:
             continue  # It has just ended, or belongs to another user.
     raise KeyboardInterrupt
 
 
-def descendants_of(ancestor: int) -> list[int]:
-    """The processes below the process `ancestor`, parents before their children."""
-    children: dict[int, list[int]] = {}
+def descendants_of(ancestor: int) -> list[tuple[int, int]]:
+    """The processes below the process `ancestor` with their parents, which come before them."""
+    children: dict[int, list[tuple[int, int]]] = {}
     for process, parent in _parents():
-        children.setdefault(parent, []).append(process)
+        children.setdefault(parent, []).append((process, parent))
     found = list(children.get(ancestor, ()))
-    for process in found:  # Grows while it is walked through.
+    for process, _ in found:  # Grows while it is walked through.
         found += children.get(process, ())
     return found
 

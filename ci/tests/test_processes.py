@@ -5,14 +5,16 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from ci.native import ROOT
 from ci.processes import descendants_of
 
 # A session whose child has a child; both say that they run, on the pipe that all three share.
 SESSION = """
 import subprocess, sys
-from ci.processes import end_with_descendants_on_termination
-end_with_descendants_on_termination()
+from ci.processes import end_descendants_too
+end_descendants_too()
 child = "import subprocess; subprocess.run(['sh', '-c', 'echo ready; exec sleep 600'])"
 try:
     subprocess.run([sys.executable, "-c", child])
@@ -21,7 +23,10 @@ except KeyboardInterrupt:
 """
 
 
-def test_termination_ends_all_descendants_and_the_process_as_an_interrupt_does() -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_the_process_alone_interrupts_it_and_ends_all_below(
+    number: signal.Signals,
+) -> None:
     session = subprocess.Popen(
         [sys.executable, "-c", SESSION],
         cwd=ROOT,
@@ -34,7 +39,7 @@ def test_termination_ends_all_descendants_and_the_process_as_an_interrupt_does()
     below = descendants_of(session.pid)
     assert len(below) == 2
     assert {*below} <= {*descendants_of(os.getpid())}
-    session.send_signal(signal.SIGTERM)
+    session.send_signal(number)
     # The pipe ends when its last writer has: a descendant that went on would hold it.
     assert session.communicate(timeout=60)[0] == ""
     assert session.returncode == 130
