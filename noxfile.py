@@ -106,6 +106,7 @@ def work_alone(
             then(session)
     seconds = f"--setup-seconds={time.perf_counter() - start:.1f}"
     session.run("python", "-m", "ci", seconds, session.name, *session.posargs)
+    processes.go_on()
 
 
 def install(
@@ -196,8 +197,10 @@ def uv(session: nox.Session, *arguments: str) -> None:
         try:
             session.run_install("uv", *arguments, "--quiet", external=True)
         except nox.command.CommandFailed:
+            processes.go_on()
             session.warn(UV_FAILED)
             raise
+    processes.go_on()
 
 
 @nox.session

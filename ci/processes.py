@@ -9,6 +9,20 @@ from pathlib import Path
 from types import FrameType
 
 
+_interrupted: list[int] = []
+
+
+def go_on() -> None:
+    """Raises KeyboardInterrupt where a signal has interrupted this process; called after each wait
+    for a child.
+
+    Python loses the status of a child that ends at the very moment of a signal, as one does that
+    gets the same signal, and takes it for 0: whoever waits then takes the interrupt for handled.
+    """
+    if _interrupted:
+        raise KeyboardInterrupt
+
+
 def end_descendants_too() -> None:
     """Makes SIGTERM end this process as Ctrl-C does, and both end every process below it.
 
@@ -23,6 +37,7 @@ def end_descendants_too() -> None:
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
+    _interrupted.append(number)
     own = os.getpid()
     below = descendants_of(own)
     if number == signal.SIGTERM:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ci.processes import go_on
+
 
 class Skip(Exception):  # noqa: N818 - it is no error
     """Raised by a step that cannot run here; its text is the reason and what would change it."""
@@ -91,6 +93,7 @@ def _start(
         )
     except OSError as error:
         raise StepError(f"cannot start `{line}`: {error.strerror or error}") from error
+    go_on()
     if done.returncode != 0:
         how = f"exit {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}"
         printed = f"\n{done.stdout}{done.stderr}".rstrip() if capture else ""

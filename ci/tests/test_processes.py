@@ -43,3 +43,24 @@ def test_a_signal_to_the_process_alone_interrupts_it_and_ends_all_below(
     # The pipe ends when its last writer has: a descendant that went on would hold it.
     assert session.communicate(timeout=60)[0] == ""
     assert session.returncode == 130
+
+
+def test_an_interrupt_lasts_though_a_wait_for_a_child_swallowed_it() -> None:
+    code = """
+import os, signal
+from ci.processes import end_descendants_too, go_on
+end_descendants_too()
+go_on()
+try:
+    os.kill(os.getpid(), signal.SIGTERM)
+except KeyboardInterrupt:
+    pass
+try:
+    go_on()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "interrupted\n"
