@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 from ci import environment, lock, processes, progress, toolchain, trees  # noqa: E402 - see above
 from ci import linked as linked_session  # noqa: E402 - see above
+from ci.__main__ import SESSIONS  # noqa: E402 - see above
 from ci.local_wheels import find_links, local_torch  # noqa: E402 - see above
 from ci.packages import install_options  # noqa: E402 - see above
 from ci.steps import StepError, refused  # noqa: E402 - see above
@@ -43,8 +44,8 @@ PEERS = ("llama-cpp-python==0.3.36",)
 UV_FAILED = (
     "uv says above what failed. Where it cannot write its cache, set UV_CACHE_DIR (and LINNET_HOME "
     "for converted weights) to a folder that it can write; where it cannot reach an index, set "
-    "UV_DEFAULT_INDEX, or UV_FIND_LINKS to a folder of wheels. Then run the session again: it goes "
-    "on from what is built"
+    "UV_DEFAULT_INDEX, or UV_FIND_LINKS to a folder of wheels; where it cannot read uv.lock, delete"
+    " that. Then run the session again: it goes on from what is built"
 )
 
 #: Variables that lead Python, CMake or a package's build to parts from outside the session.
@@ -71,9 +72,19 @@ def work(
     to be done `then`, and runs the session's steps.
     """
     processes.end_descendants_too()
+    refuse_unknown_arguments(session)
     with told(session), lock.held(Path(f"{session.virtualenv.location}.lock"), session.warn):
         mend(session)
         work_alone(session, groups, workspace, without, then)
+
+
+def refuse_unknown_arguments(session: nox.Session) -> None:
+    """Stops for an argument that the session's steps refuse, before minutes of set-up."""
+    steps, _ = SESSIONS[session.name]
+    try:
+        steps(session.posargs)
+    except SystemExit as refusal:
+        session.error(refusal.code if isinstance(refusal.code, str) else "its arguments; see above")
 
 
 def mend(session: nox.Session) -> None:
@@ -121,6 +132,9 @@ def install(
         groups = (*groups, "build-tools")
     options = ["--no-default-groups", *(f"--group={group}" for group in ("ci", *groups))]
     options += install_options(ROOT, facts) if workspace else ["--no-install-workspace"]
+    if problem := environment.damage_of_lock_file(ROOT / "uv.lock"):
+        session.warn(f"uv.lock is damaged and made anew ({problem})")
+        (ROOT / "uv.lock").unlink()
     uv(session, "lock")
     options += [f"--no-install-package={name}" for name in without]
     torch = local_torch(ROOT, links) if {"torch", "torch-infini"} & {*groups} else None

@@ -1,9 +1,11 @@
-"""Looks at a session's environment before uv relies on what it says is installed."""
+"""Looks at a session's environment and lock file before uv relies on what they say."""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
+
+from ci.packages import tomllib
 
 
 def damage(location: Path) -> str | None:
@@ -34,4 +36,15 @@ def _damage_of(info: Path) -> str | None:
             return f"{name} is missing"
         if size and int(size) != found:
             return f"{name} has {found} bytes, not {size}"
+    return None
+
+
+def damage_of_lock_file(path: Path) -> str | None:
+    """Why the generated lock file `path` cannot be read; None where it can, or is not there."""
+    try:
+        tomllib.loads(path.read_bytes().decode())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:  # What is no UTF-8, and what is no TOML.
+        return str(error)
     return None

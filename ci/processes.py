@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-
 _interrupted: list[int] = []
 
 

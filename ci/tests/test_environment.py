@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.environment import damage
+from ci.environment import damage, damage_of_lock_file
 
 RECORD = 'sample/__init__.py,sha256=x,4\n"a,b.py",,\nsample-1.0.dist-info/RECORD,,\n'
 
@@ -46,3 +46,14 @@ def test_a_damaged_record_is_damage(site: Path, tmp_path: Path) -> None:
     assert damage(tmp_path) == "sample-1.0: its RECORD cannot be read"
     record.unlink()
     assert damage(tmp_path) == "sample-1.0: its RECORD cannot be read"
+
+
+def test_a_lock_file_that_is_no_toml_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "uv.lock"
+    assert damage_of_lock_file(path) is None
+    path.write_text('[[package]]\nname = "a"\n', encoding="utf-8")
+    assert damage_of_lock_file(path) is None
+    path.write_text('[[package]]\nname = "a', encoding="utf-8")
+    assert damage_of_lock_file(path)
+    path.write_bytes(b"\xff\0")
+    assert damage_of_lock_file(path)
