@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import shutil
 import subprocess
 import time
 import traceback
@@ -168,11 +169,15 @@ def refused(error: Exception) -> str | None:
     """What the machine refused, such as room or a right, where, and what to do, in one line; None
     for an error of another kind.
     """
-    remedy = _REMEDIES.get(error.errno or 0) if isinstance(error, OSError) else None
-    if not isinstance(error, OSError) or remedy is None:
+    if not isinstance(error, OSError):
         return None
+    if isinstance(error, shutil.Error):  # Copying a folder gives a list of the errors as text.
+        text = str(error.args[0][0][-1]) if isinstance(error.args[0], list) else str(error)
+        codes = [code for code in _REMEDIES if os.strerror(code) in text]
+        return f"{text}; {_REMEDIES[codes[0]]}" if codes else None
+    remedy = _REMEDIES.get(error.errno or 0)
     where = f"{error.filename}: " if error.filename is not None else ""
-    return f"{where}{error.strerror}; {remedy}"
+    return f"{where}{error.strerror}; {remedy}" if remedy else None
 
 
 def table(title: str, outcomes: Sequence[Outcome]) -> str:
