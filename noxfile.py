@@ -42,10 +42,11 @@ PEERS = ("llama-cpp-python==0.3.36",)
 
 #: What to do about a uv that failed, whose own lines say why.
 UV_FAILED = (
-    "uv says above what failed. Where its disk is full, make room; where it cannot write its cache, "
-    "set UV_CACHE_DIR (and LINNET_HOME for converted weights) to a folder that it can write; where "
-    "it cannot reach an index, set UV_DEFAULT_INDEX, or UV_FIND_LINKS to a folder of wheels; where "
-    "it cannot read uv.lock, delete that. Then run the session again: it goes on from what is built"
+    "uv says above what failed. Where its disk is full, make room; where it cannot write its "
+    "cache, set UV_CACHE_DIR (and LINNET_HOME for converted weights) to a folder that it can "
+    "write; where it cannot reach an index, set UV_DEFAULT_INDEX, or UV_FIND_LINKS to a folder of "
+    "wheels; where it cannot read uv.lock, delete that. Then run the session again: it goes on "
+    "from what is built"
 )
 
 #: Variables that lead Python, CMake or a package's build to parts from outside the session.
