@@ -179,6 +179,7 @@ def prepare_compiler(session: nox.Session) -> dict[str, str]:
     compiler = toolchain.compiler()
     session.log(f"compiler: {compiler}")
     toolchain.require_programs_of(compiler)
+    toolchain.jobs()  # CMake reads the same variable inside `uv sync`.
     launcher = ""
     if toolchain.working_ccache(compiler):
         # CMake reads this variable, so builds inside `uv sync` use ccache too.

@@ -202,9 +202,21 @@ def locale_for(root: Path, codeset: str) -> dict[str, str]:
     return {} if understood else {"LC_ALL": "C.UTF-8"}
 
 
-def jobs() -> int:
-    """How many compilers run at once: `CMAKE_BUILD_PARALLEL_LEVEL`, or one for each core."""
-    return int(os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or len(os.sched_getaffinity(0)))
+def jobs(environment: Mapping[str, str] = os.environ) -> int:
+    """How many compilers run at once: `CMAKE_BUILD_PARALLEL_LEVEL`, or one for each core.
+
+    Raises:
+        StepError: The variable is no number above 0.
+    """
+    given = environment.get("CMAKE_BUILD_PARALLEL_LEVEL", "")
+    if not given:
+        return len(os.sched_getaffinity(0))
+    if not given.isdecimal() or int(given) == 0:
+        raise StepError(
+            f"CMAKE_BUILD_PARALLEL_LEVEL: expected a number above 0, got {given!r}; correct or "
+            "unset it"
+        )
+    return int(given)
 
 
 def require_nvcc(environment: Mapping[str, str] = os.environ) -> Tool:

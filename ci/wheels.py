@@ -112,7 +112,7 @@ def inspect(package: Package) -> str:
     with tempfile.TemporaryDirectory(prefix="infini-wheel-") as folder:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder)
-        infinirt.refuse_paths_inside(Path(folder), [ROOT, Path.home()])
+        infinirt.refuse_paths_inside(Path(folder), infinirt.own_places())
     return f"{len(names)} files, {wheel.stat().st_size / 1024:.0f} KiB"
 
 

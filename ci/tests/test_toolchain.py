@@ -151,6 +151,12 @@ def test_jobs_follow_the_variable_that_cmake_reads(monkeypatch: pytest.MonkeyPat
     assert toolchain.jobs() >= 1
 
 
+@pytest.mark.parametrize("value", ["0", "-1", "all", "1.5"])
+def test_a_number_of_jobs_that_is_none_is_named(value: str) -> None:
+    with pytest.raises(StepError, match=rf"above 0, got '{re.escape(value)}'; correct or unset"):
+        toolchain.jobs({"CMAKE_BUILD_PARALLEL_LEVEL": value})
+
+
 def test_a_missing_optional_program_is_a_skip_with_the_package(programs: Path) -> None:
     with pytest.raises(Skip, match="no doxygen; apt-get install doxygen"):
         toolchain.require_program("doxygen", "doxygen")
