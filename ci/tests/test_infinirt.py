@@ -58,5 +58,5 @@ def test_a_container_without_a_folder_of_the_user_has_the_checkout_alone(home: s
     assert infinirt.own_places({} if home is None else {"HOME": home}) == [ROOT]
 
 
-def test_the_folder_of_the_user_is_the_machines_own() -> None:
-    assert infinirt.own_places({"HOME": "/home/user"}) == [ROOT, Path("/home/user")]
+def test_the_folder_of_the_user_is_the_machines_own(tmp_path: Path) -> None:
+    assert infinirt.own_places({"HOME": str(tmp_path)}) == [ROOT, tmp_path]
