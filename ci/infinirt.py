@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import subprocess
@@ -139,7 +140,7 @@ def use_moved_prefix(configuration: Configuration) -> None:
     with tempfile.TemporaryDirectory(prefix="infini-moved-") as folder:
         prefix = Path(folder, "moved prefix")
         shutil.copytree(configuration.prefix, prefix, symlinks=True)
-        refuse_paths_inside(prefix, [ROOT, Path.home()])
+        refuse_paths_inside(prefix, own_places())
         use_prefix(prefix)
 
 
@@ -167,6 +168,12 @@ def run_consumer(source: Path, tree: Path, prefix: Path, level: str) -> None:
     )
     run("cmake", "--build", tree, "--parallel", str(toolchain.jobs()))
     run(tree / "consumer")
+
+
+def own_places(environment: Mapping[str, str] = os.environ) -> list[Path]:
+    """The checkout, and the user's folder where there is one: a container may have none, or /."""
+    home = Path(environment.get("HOME", ""))
+    return [ROOT, home] if home.is_absolute() and home != Path("/") else [ROOT]
 
 
 def refuse_paths_inside(prefix: Path, forbidden: list[Path]) -> None:

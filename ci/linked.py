@@ -34,7 +34,9 @@ def bound_operators() -> list[str]:
 def install_arguments() -> list[str]:
     """Arguments of `pip install` for InfiniOps with linked operators."""
     options = {**OPTIONS, "INFINI_OPS_OPS": ",".join(bound_operators())}
-    settings = [f"-Ccmake.define.{name}={value}" for name, value in options.items()]
+    # In a tree of its own: CMake would keep these options for the next build in a shared one.
+    settings = ["-Cbuild-dir=build/linked-{wheel_tag}"]
+    settings += [f"-Ccmake.define.{name}={value}" for name, value in options.items()]
     flags = ["--no-build-isolation", "--no-deps", "--reinstall-package=infiniops"]
     return [*flags, *settings, str(ROOT / "packages" / "infiniops")]
 

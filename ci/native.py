@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ci import toolchain
-from ci.stamp import Stamp, digest
+from ci import lock, toolchain
+from ci.stamp import Stamp, contents_of, digest
 from ci.steps import run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,19 +79,26 @@ def build(configuration: Configuration) -> str | None:
     """Configures, compiles and installs, unless that has been done for the same inputs.
 
     Returns `unchanged` where nothing was to be done. The tree is made anew when compiler or
-    options differ, since CMake keeps the old ones; the prefix always is, so that no file of an
-    older version stays in it.
+    options differ, since CMake keeps the old ones, and when it was never configured to the end;
+    the prefix always is, so that no file of an older version stays in it.
     """
+    with lock.held(configuration.stamp.with_name("lock"), print):
+        return _build(configuration)
+
+
+def _build(configuration: Configuration) -> str | None:
     key = key_of(configuration)
     done = Stamp(configuration.stamp)
-    if done.matches(key):
+    if done.matches(_finished(configuration, key)):
         return "unchanged"
     done.clear()
     configured = Stamp(configuration.stamp.with_name("configured"))
-    how = json.dumps(_facts(configuration), sort_keys=True)
+    # CMake keeps the launcher, which changes nothing of what is compiled; it may be gone.
+    launcher = os.environ.get("CMAKE_CXX_COMPILER_LAUNCHER", "")
+    how = json.dumps({**_facts(configuration), "launcher": launcher}, sort_keys=True)
     if not configured.matches(how):
+        configured.clear()
         shutil.rmtree(configuration.tree, ignore_errors=True)
-        configured.write(how)
     run(
         "cmake",
         "-S",
@@ -101,11 +109,19 @@ def build(configuration: Configuration) -> str | None:
         "Ninja",
         *(f"-D{name}={value}" for name, value in _options(configuration).items()),
     )
+    configured.write(how)
     run("cmake", "--build", configuration.tree, "--parallel", str(toolchain.jobs()))
     shutil.rmtree(configuration.prefix, ignore_errors=True)
     run("cmake", "--install", configuration.tree)
-    done.write(key)
+    done.write(_finished(configuration, key))
     return None
+
+
+def _finished(configuration: Configuration, key: str) -> str:
+    """What the stamp of a build from `key` says: that, and which files the build has left."""
+    # Ninja's logs and CTest's reports change without a build.
+    unseen = (".ninja_log", ".ninja_deps", "Testing")
+    return f"{key} {contents_of([configuration.prefix, configuration.tree], unseen)}"
 
 
 def run_tests(configuration: Configuration, *, wrapper: tuple[str, ...] = ()) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,19 +84,20 @@ PACKAGES = (
 )
 
 
-def install_options(root: Path) -> list[str]:
-    """What `uv sync` has to be told so that compiled packages are those of the present sources.
+def install_options(root: Path, facts: Mapping[str, str]) -> list[str]:
+    """What `uv sync` has to be told so that compiled packages are those of the present sources,
+    and of `facts` about compiler and flags.
 
     uv rebuilds a package of the workspace when a build setting or a file of its `cache-keys`
-    changes, by time, and not for a header of another package. So the hash of the sources is a build
-    setting; it also lets sessions share one build. CMake and setuptools read no variable of that
-    name. The packages are installed as users get them, since an editable install hides the stubs of
-    native modules from mypy.
+    changes, by time, and not for a header of another package. So their hash is a build setting; it
+    also lets sessions share one build. CMake and setuptools read no variable of that name. The
+    packages are installed as users get them, since an editable install hides the stubs of native
+    modules from mypy.
     """
     options = []
     for package in PACKAGES:
         if package.compiled_from:
-            key = digest(root, package.compiled_from, {})[:16]
+            key = digest(root, package.compiled_from, facts)[:16]
             name = package.distribution
             options += [
                 f"--no-editable-package={name}",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from ci.steps import StepError
@@ -42,6 +43,21 @@ def digest(root: Path, paths: Iterable[str], facts: Mapping[str, str]) -> str:
     return whole.hexdigest()
 
 
+def contents_of(folders: Iterable[Path], unseen: Collection[str] = ()) -> str:
+    """A hash of the names and sizes of the files below `folders`; it tells when some of them have
+    been deleted or cut short. Files and folders with a name in `unseen` do not count.
+    """
+    whole = hashlib.sha256()
+    for number, folder in enumerate(folders):
+        for parent, names, files in os.walk(folder):
+            names[:] = sorted(name for name in names if name not in unseen)
+            for name in sorted(file for file in files if file not in unseen):
+                path = Path(parent, name)
+                size = path.lstat().st_size
+                whole.update(f"{number}\0{path.relative_to(folder)}\0{size}\n".encode())
+    return whole.hexdigest()
+
+
 class Stamp:
     """A file beside a build that says what the build was made from."""
 
@@ -50,7 +66,8 @@ class Stamp:
 
     def matches(self, key: str) -> bool:
         """Whether the build was finished from exactly `key`."""
-        return self.path.is_file() and self.path.read_text(encoding="utf-8") == key
+        # Bytes, since a damaged file need not be text.
+        return self.path.is_file() and self.path.read_bytes() == key.encode()
 
     def clear(self) -> None:
         """Forgets the build; called before it changes, so that a broken one is never reused."""

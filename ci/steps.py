@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
+import shutil
 import subprocess
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from ci.processes import go_on
 
 
 class Skip(Exception):  # noqa: N818 - it is no error
@@ -34,7 +38,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one step: `passed`, `skipped`, `failed` or `not run`."""
+    """What became of one step: `passed`, `skipped`, `failed`, `interrupted` or `not run`."""
 
     name: str
     seconds: float
@@ -90,6 +94,7 @@ def _start(
         )
     except OSError as error:
         raise StepError(f"cannot start `{line}`: {error.strerror or error}") from error
+    go_on()
     if done.returncode != 0:
         how = f"exit {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}"
         printed = f"\n{done.stdout}{done.stderr}".rstrip() if capture else ""
@@ -104,7 +109,8 @@ def run_steps(
     keep_going: bool,
     setup_seconds: float | None = None,
 ) -> int:
-    """Runs `steps`, prints the table of `title`, and returns the exit status: 0 or 1.
+    """Runs `steps`, prints the table of `title`, and returns the exit status: 0 or 1, or 130 where
+    Ctrl-C ended it.
 
     With `keep_going` a failure does not stop the steps after it; without, they count as not run.
     `setup_seconds` is the time that the environment took before.
@@ -112,16 +118,17 @@ def run_steps(
     outcomes = []
     if setup_seconds is not None:
         outcomes.append(Outcome("environment", setup_seconds, "passed"))
-    failed = False
+    failed = interrupted = False
     for step in steps:
-        if failed and not keep_going:
+        if interrupted or (failed and not keep_going):
             outcomes.append(Outcome(step.name, 0.0, "not run"))
             continue
         print(f"\n== {title}: {step.name}", flush=True)
         outcomes.append(_outcome_of(step))
         failed = failed or outcomes[-1].result == "failed"
+        interrupted = outcomes[-1].result == "interrupted"
     print(table(title, outcomes), flush=True)
-    return 1 if failed else 0
+    return 130 if interrupted else int(failed)
 
 
 def _outcome_of(step: Step) -> Outcome:
@@ -134,11 +141,43 @@ def _outcome_of(step: Step) -> Outcome:
     except StepError as error:
         result, note = "failed", str(error)
         print(note, flush=True)
+    except KeyboardInterrupt:
+        result = "interrupted"
     # Whatever a step raises is that step's failure, and the other steps still have to be reported.
     except Exception as error:
-        traceback.print_exc()
-        result, note = "failed", f"{type(error).__name__}: {error}"
+        result, note = "failed", refused(error) or f"{type(error).__name__}: {error}"
+        if refused(error):
+            print(note, flush=True)
+        else:
+            traceback.print_exc()
     return Outcome(step.name, time.perf_counter() - start, result, _first_line(note))
+
+
+#: What to do where the system refuses a file.
+_REMEDIES = {
+    errno.ENOSPC: "make room on its disk, or set TMPDIR to a folder with room",
+    errno.EDQUOT: "make room in its quota, or set TMPDIR to a folder with room",
+    errno.EROFS: "use a checkout, or a TMPDIR, that can be written",
+    errno.EACCES: "give this user the right to it, or use a checkout of this user",
+    errno.EPERM: "give this user the right to it, or use a checkout of this user",
+    errno.EEXIST: "move away what is there: a folder was expected",
+    errno.ENOTDIR: "move away what is there: a folder was expected",
+}
+
+
+def refused(error: Exception) -> str | None:
+    """What the machine refused, such as room or a right, where, and what to do, in one line; None
+    for an error of another kind.
+    """
+    if not isinstance(error, OSError):
+        return None
+    if isinstance(error, shutil.Error):  # Copying a folder gives a list of the errors as text.
+        text = str(error.args[0][0][-1]) if isinstance(error.args[0], list) else str(error)
+        codes = [code for code in _REMEDIES if os.strerror(code) in text]
+        return f"{text}; {_REMEDIES[codes[0]]}" if codes else None
+    remedy = _REMEDIES.get(error.errno or 0)
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return f"{where}{error.strerror}; {remedy}" if remedy else None
 
 
 def table(title: str, outcomes: Sequence[Outcome]) -> str:
@@ -155,7 +194,7 @@ def table(title: str, outcomes: Sequence[Outcome]) -> str:
     total = sum(outcome.seconds for outcome in outcomes)
     counts = [
         f"{sum(outcome.result == kind for outcome in outcomes)} {kind}"
-        for kind in ("passed", "skipped", "failed", "not run")
+        for kind in ("passed", "skipped", "failed", "interrupted", "not run")
         if any(outcome.result == kind for outcome in outcomes)
     ]
     lines.append(f"{'total':{width}}  {total:8.1f}  {', '.join(counts)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -110,13 +111,69 @@ def compiler(environment: Mapping[str, str] = os.environ) -> Tool:
     return tool
 
 
+#: Variables that decide about compiled code: CMake's, setuptools' and scikit-build-core's.
+_FLAGS = (
+    "CXXFLAGS",
+    "CFLAGS",
+    "CPPFLAGS",
+    "LDFLAGS",
+    "CMAKE_ARGS",
+    "CMAKE_BUILD_TYPE",
+    "CMAKE_PREFIX_PATH",
+    "CMAKE_TOOLCHAIN_FILE",
+    "SKBUILD_CMAKE_ARGS",
+    "SKBUILD_CMAKE_DEFINE",
+)
+
+
+def require_programs_of(compiler: Tool, environment: Mapping[str, str] = os.environ) -> None:
+    """Makes a program with `compiler` and the flags of the environment, and runs it.
+
+    Raises:
+        StepError: One of the two fails; the text has the first error and the flags.
+    """
+    set_here = {
+        name: environment[name] for name in ("CXX", "CXXFLAGS", "LDFLAGS") if environment.get(name)
+    }
+    try:
+        flags = [w for name in ("CXXFLAGS", "LDFLAGS") for w in shlex.split(set_here.get(name, ""))]
+    except ValueError as error:
+        raise StepError(f"CXXFLAGS or LDFLAGS are no words of a shell: {error}") from error
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "empty.cc"), Path(folder, "empty")
+        source.write_text("#include <span>\nint main() { return 0; }\n", encoding="utf-8")
+        make = [str(compiler.path), "-std=c++20", str(source), "-o", str(program), *flags]
+        problem = _problem_of(make, environment) or _problem_of([str(program)], environment)
+    if problem:
+        given = ", ".join(f"{name}={value!r}" for name, value in set_here.items())
+        raise StepError(
+            f"{compiler} makes no C++20 program that runs: {problem}; "
+            + (f"correct or unset {given}" if given else "install its library: apt-get install g++")
+        )
+
+
+def _problem_of(command: list[str], environment: Mapping[str, str]) -> str:
+    """The first error of `command`, or "" where it succeeds."""
+    try:
+        done = subprocess.run(
+            command, env=dict(environment), capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        return f"{command[0]}: {error.strerror}"
+    if done.returncode == 0:
+        return ""
+    lines = [line.strip() for line in done.stderr.splitlines()]
+    errors = [line for line in lines if "error" in line or "cannot" in line]
+    return next(iter([*errors, *filter(None, lines)]), f"exit {done.returncode}")
+
+
 def compiler_facts(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What of the compiler decides about the compiled code."""
     tool = compiler(environment)
     banner = subprocess.run(
         [tool.path, "--version"], capture_output=True, text=True, check=True
     ).stdout.splitlines()[0]
-    flags = {name: environment.get(name, "") for name in ("CXXFLAGS", "CPPFLAGS", "LDFLAGS")}
+    flags = {name: environment.get(name, "") for name in _FLAGS}
     return {"compiler": f"{tool.path} {banner}", **flags}
 
 
@@ -145,9 +202,21 @@ def locale_for(root: Path, codeset: str) -> dict[str, str]:
     return {} if understood else {"LC_ALL": "C.UTF-8"}
 
 
-def jobs() -> int:
-    """How many compilers run at once: `CMAKE_BUILD_PARALLEL_LEVEL`, or one for each core."""
-    return int(os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or len(os.sched_getaffinity(0)))
+def jobs(environment: Mapping[str, str] = os.environ) -> int:
+    """How many compilers run at once: `CMAKE_BUILD_PARALLEL_LEVEL`, or one for each core.
+
+    Raises:
+        StepError: The variable is no number above 0.
+    """
+    given = environment.get("CMAKE_BUILD_PARALLEL_LEVEL", "")
+    if not given:
+        return len(os.sched_getaffinity(0))
+    if not given.isdecimal() or int(given) == 0:
+        raise StepError(
+            f"CMAKE_BUILD_PARALLEL_LEVEL: expected a number above 0, got {given!r}; correct or "
+            "unset it"
+        )
+    return int(given)
 
 
 def require_nvcc(environment: Mapping[str, str] = os.environ) -> Tool:

@@ -28,7 +28,8 @@ def steps(arguments: Sequence[str]) -> list[Step]:
     chosen = [p for p in PACKAGES if not arguments or p.name in arguments]
     unknown = set(arguments) - {package.name for package in PACKAGES}
     if unknown:
-        raise SystemExit(f"no package {', '.join(sorted(unknown))} in ci/packages.py")
+        names = ", ".join(package.name for package in PACKAGES)
+        raise SystemExit(f"no package {', '.join(sorted(unknown))}; there are {names}")
     found = [Step("infinirt: build the prefix", partial(native.build, infinirt.PREFIX))]
     for package in chosen:
         found += [
@@ -111,7 +112,7 @@ def inspect(package: Package) -> str:
     with tempfile.TemporaryDirectory(prefix="infini-wheel-") as folder:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder)
-        infinirt.refuse_paths_inside(Path(folder), [ROOT, Path.home()])
+        infinirt.refuse_paths_inside(Path(folder), infinirt.own_places())
     return f"{len(names)} files, {wheel.stat().st_size / 1024:.0f} KiB"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ci import infinirt, toolchain
+from ci.native import ROOT
 from ci.steps import StepError
 
 
@@ -50,3 +51,12 @@ def test_every_vendor_has_its_own_build_on_its_own_stand_in() -> None:
     for vendor, configuration in zip(infinirt.VENDORS, configurations, strict=True):
         assert configuration.options[f"WITH_{vendor.upper()}"] == "ON"
         assert sum(name.startswith("WITH_") for name in configuration.options) == 3
+
+
+@pytest.mark.parametrize("home", [None, "", "/", "relative"])
+def test_a_container_without_a_folder_of_the_user_has_the_checkout_alone(home: str | None) -> None:
+    assert infinirt.own_places({} if home is None else {"HOME": home}) == [ROOT]
+
+
+def test_the_folder_of_the_user_is_the_machines_own(tmp_path: Path) -> None:
+    assert infinirt.own_places({"HOME": str(tmp_path)}) == [ROOT, tmp_path]

@@ -13,6 +13,8 @@ def test_infiniops_is_built_where_its_providers_are() -> None:
     arguments = linked.install_arguments()
     assert "--no-build-isolation" in arguments
     assert "-Ccmake.define.WITH_LINKED=ON" in arguments
+    # CMake keeps options in a tree, so that of other sessions would have them too.
+    assert any(argument.startswith("-Cbuild-dir=build/linked-") for argument in arguments)
     assert Path(arguments[-1]).is_dir()
     assert Path(arguments[-1]).name in {package.name for package in PACKAGES}
 

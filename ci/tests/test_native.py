@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,3 +95,62 @@ def test_prefixes_of_two_configurations_are_apart(sample: Configuration) -> None
     folders = {path for c in (sample, other) for path in (c.tree, c.prefix, c.stamp)}
     assert len(folders) == 6
     assert all(Path(native.BUILD) in path.parents for path in folders)
+
+
+@pytest.mark.parametrize("damaged", ["prefix/bin/sample", "tree/sample", "tree", "prefix"])
+def test_what_was_deleted_of_a_finished_build_is_built_again(
+    sample: Configuration, damaged: str
+) -> None:
+    native.build(sample)
+    path = sample.stamp.parent / damaged
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert native.build(sample) is None
+    assert (sample.prefix / "bin/sample").is_file()
+    native.run_tests(sample)
+    assert native.build(sample) == "unchanged"
+
+
+def test_a_file_of_a_finished_prefix_that_was_cut_short_is_installed_again(
+    sample: Configuration,
+) -> None:
+    native.build(sample)
+    program = sample.prefix / "bin/sample"
+    whole = program.read_bytes()
+    program.write_bytes(whole[:100])
+    assert native.build(sample) is None
+    assert program.read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", ["stamp", "configured"])
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"{"])
+def test_a_damaged_stamp_is_no_finished_build(
+    sample: Configuration, name: str, content: bytes
+) -> None:
+    native.build(sample)
+    sample.stamp.write_bytes(content)
+    sample.stamp.with_name(name).write_bytes(content)
+    assert native.build(sample) is None
+    assert native.build(sample) == "unchanged"
+
+
+def test_a_tree_that_was_not_configured_to_the_end_is_made_anew(
+    sample: Configuration, make_tree: MakeTree
+) -> None:
+    whole = PROJECT["package/CMakeLists.txt"]
+    make_tree({"package/CMakeLists.txt": whole + 'message(FATAL_ERROR "no")\n'})
+    with pytest.raises(StepError, match="cmake -S"):
+        native.build(sample)
+    # What CMake found out about the compiler, as a killed run leaves it.
+    (facts,) = sample.tree.glob("CMakeFiles/*/CMakeCXXCompiler.cmake")
+    facts.write_text("set(CMAKE_CXX_COMPILER_ID_RUN 1)\nset(CMAKE_CXX_COMP", encoding="utf-8")
+    make_tree({"package/CMakeLists.txt": whole})
+    assert native.build(sample) is None
+
+
+def test_a_second_build_at_once_waits_for_the_first(
+    sample: Configuration, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        results = [done.result() for done in [pool.submit(native.build, sample) for _ in "12"]]
+    assert sorted(map(str, results)) == ["None", "unchanged"]
+    assert "waiting for its end" in capfd.readouterr().out

@@ -29,15 +29,22 @@ def test_a_change_rebuilds_what_is_compiled_from_it(
     make_tree: MakeTree, path: str, rebuilt: set[str]
 ) -> None:
     root = make_tree(SOURCES)
-    before = install_options(root)
-    assert install_options(root) == before
+    before = install_options(root, {})
+    assert install_options(root, {}) == before
     make_tree({path: "changed"})
-    assert changed(before, install_options(root)) == rebuilt
+    assert changed(before, install_options(root, {})) == rebuilt
+
+
+def test_other_flags_of_the_compiler_rebuild_all_that_is_compiled(make_tree: MakeTree) -> None:
+    root = make_tree(SOURCES)
+    before = install_options(root, {"CXXFLAGS": ""})
+    after = install_options(root, {"CXXFLAGS": "-O0"})
+    assert changed(before, after) == {"infinirt", "infiniops", "torch-infini"}
 
 
 def test_compiled_packages_are_not_editable_in_sessions(make_tree: MakeTree) -> None:
     compiled = [package.distribution for package in PACKAGES if package.compiled_from]
-    options = install_options(make_tree(SOURCES))
+    options = install_options(make_tree(SOURCES), {})
     assert [o for o in options if o.startswith("--no-editable")] == [
         f"--no-editable-package={name}" for name in compiled
     ]

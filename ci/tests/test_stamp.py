@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.stamp import Stamp, digest, files_of
+from ci.stamp import Stamp, contents_of, digest, files_of
 from ci.steps import StepError
 from ci.tests.conftest import MakeTree
 
@@ -71,3 +71,23 @@ def test_a_stamp_matches_only_what_was_written_last(tmp_path: Path) -> None:
     stamp.clear()
     assert not stamp.matches("one")
     stamp.clear()
+
+
+def test_contents_follow_names_and_sizes_of_what_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/a").write_text("four", encoding="utf-8")
+
+    def contents() -> str:
+        return contents_of([tmp_path], ["log"])
+
+    whole = contents()
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log/b").touch()
+    (tmp_path / "sub/log").touch()
+    assert contents() == whole
+    (tmp_path / "sub/a").write_text("fo", encoding="utf-8")
+    assert contents() != whole
+    (tmp_path / "sub/a").write_text("four", encoding="utf-8")
+    assert contents() == whole
+    (tmp_path / "sub/a").rename(tmp_path / "a")
+    assert contents() != whole

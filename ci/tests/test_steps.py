@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ci.steps import Outcome, Skip, Step, StepError, output_of, run, run_steps, table
+from ci.steps import Outcome, Skip, Step, StepError, output_of, refused, run, run_steps, table
 
 
-def _raise(error: Exception) -> Callable[[], str | None]:
+def _raise(error: BaseException) -> Callable[[], str | None]:
     def action() -> str | None:
         raise error
 
@@ -55,6 +58,55 @@ def test_an_unforeseen_exception_is_a_failure_with_its_traceback(
     captured = capsys.readouterr()
     assert "Traceback" in captured.err
     assert "failed: KeyError: 'name'" in captured.out
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (errno.ENOSPC, "/build/a: No space left on device; make room on its disk"),
+        (errno.EROFS, "/build/a: Read-only file system; use a checkout"),
+        (errno.EACCES, "/build/a: Permission denied; give this user the right"),
+        (errno.ENOTDIR, "/build/a: Not a directory; move away what is there"),
+    ],
+)
+def test_what_the_machine_refuses_is_one_line_with_what_to_do(
+    capsys: pytest.CaptureFixture[str], code: int, says: str
+) -> None:
+    error = OSError(code, os.strerror(code), "/build/a")
+    assert run_steps("t", [Step("a", _raise(error))], keep_going=False) == 1
+    captured = capsys.readouterr()
+    assert f"failed: {says}" in captured.out
+    assert "Traceback" not in captured.err
+
+
+def test_a_copy_of_a_folder_that_found_no_room_says_so(tmp_path: Path) -> None:
+    def no_room(_source: str, target: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), target)
+
+    (tmp_path / "from").mkdir()
+    (tmp_path / "from/a").touch()
+    with pytest.raises(shutil.Error) as caught:
+        shutil.copytree(tmp_path / "from", tmp_path / "to", copy_function=no_room)
+    said = refused(caught.value)
+    assert said is not None
+    assert said.endswith("make room on its disk, or set TMPDIR to a folder with room")
+    assert str(tmp_path / "to/a") in said
+
+
+def test_an_error_of_the_program_is_not_the_machines() -> None:
+    assert refused(ValueError("x")) is None
+    assert refused(FileNotFoundError(errno.ENOENT, "x", "y")) is None
+
+
+def test_an_interrupt_ends_the_session_with_its_table_and_status_130(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ran = []
+    steps = [Step("a", _raise(KeyboardInterrupt())), Step("b", lambda: ran.append("b"))]
+    assert run_steps("t", steps, keep_going=True) == 130
+    assert ran == []
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[-1].endswith("1 interrupted, 1 not run")
 
 
 def test_setup_time_is_the_first_row(capsys: pytest.CaptureFixture[str]) -> None:

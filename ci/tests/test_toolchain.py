@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -72,6 +73,35 @@ def test_the_variable_cxx_wins_over_the_path(programs: Path) -> None:
     assert toolchain.compiler({"CXX": "my-compiler"}).path == chosen
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "says"),
+    [
+        ("CXXFLAGS", "-fnonsense", "unrecognized command-line option|unknown argument"),
+        ("CXXFLAGS", "-nostdinc++", "span"),
+        ("LDFLAGS", "-lnosuch", "nosuch"),
+        ("CXXFLAGS", "'", "no words of a shell"),
+    ],
+)
+def test_flags_with_which_no_program_can_be_made_are_named(
+    variable: str, value: str, says: str
+) -> None:
+    environment = {"PATH": os.environ["PATH"], variable: value}
+    with pytest.raises(StepError, match=says) as caught:
+        toolchain.require_programs_of(toolchain.compiler({}), environment)
+    assert variable in str(caught.value)
+
+
+def test_a_compiler_whose_programs_do_not_run_is_named(programs: Path) -> None:
+    _program(programs, "c++", "g++ 12.2.0")
+    with pytest.raises(StepError, match="makes no C\\+\\+20 program that runs"):
+        toolchain.require_programs_of(toolchain.compiler({}), {})
+
+
+def test_usual_flags_are_taken() -> None:
+    environment = {"PATH": os.environ["PATH"], "CXXFLAGS": "-O2  -g", "LDFLAGS": "-Wl,-O1"}
+    toolchain.require_programs_of(toolchain.compiler({}), environment)
+
+
 @pytest.mark.parametrize("value", ["nothing", "ccache g++"])
 def test_a_variable_cxx_that_is_no_program_is_named(programs: Path, value: str) -> None:
     _program(programs, "c++", "g++ 12.2.0")
@@ -119,6 +149,12 @@ def test_jobs_follow_the_variable_that_cmake_reads(monkeypatch: pytest.MonkeyPat
     assert toolchain.jobs() == 7
     monkeypatch.setenv("CMAKE_BUILD_PARALLEL_LEVEL", "")
     assert toolchain.jobs() >= 1
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "all", "1.5"])
+def test_a_number_of_jobs_that_is_none_is_named(value: str) -> None:
+    with pytest.raises(StepError, match=rf"above 0, got '{re.escape(value)}'; correct or unset"):
+        toolchain.jobs({"CMAKE_BUILD_PARALLEL_LEVEL": value})
 
 
 def test_a_missing_optional_program_is_a_skip_with_the_package(programs: Path) -> None:

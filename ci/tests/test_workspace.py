@@ -187,3 +187,11 @@ def test_tests_run_from_the_folder_of_their_package_as_from_the_root(package: Pa
     shared, own = options(ROOT), options(package.folder)
     for key in own.keys() & {"addopts", "filterwarnings", "markers", "xfail_strict"}:
         assert own[key] == shared[key], f"{package.folder}/pyproject.toml: {key}"
+
+
+# The arguments of those left out are for the programs that they run.
+@pytest.mark.parametrize("session", sorted({*SESSIONS} - {"fuzz", "linked", "tests"}))
+def test_a_session_refuses_arguments_that_it_does_not_know(session: str) -> None:
+    steps, _ = SESSIONS[session]
+    with pytest.raises(SystemExit, match=r"nosuch.*(takes|there are)"):
+        steps(["nosuch"])
