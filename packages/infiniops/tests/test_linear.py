@@ -147,44 +147,6 @@ def test_nan_and_infinity_stay_in_their_row() -> None:
     assert torch.equal(actual[[0, 1, 2, 4, 6]], torch.full((5, 9), 40.0))
 
 
-def activate(activation: str, values: Any) -> Any:
-    if activation == "gelu_tanh":
-        return infini.ops.gelu(values, approximate="tanh")
-    return getattr(infini.ops, activation)(values)
-
-
-@pytest.mark.parametrize("activation", ["relu", "silu", "gelu", "gelu_tanh"])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("rows", [1, 4, 7, 97])
-@pytest.mark.parametrize("columns_side_by_side", [False, True])
-def test_an_activation_is_that_of_the_unrounded_sums(
-    activation: Any, dtype: Any, rows: Any, columns_side_by_side: Any, seed: int
-) -> None:
-    x, weight, bias = make(rows, 129, 37, dtype, seed)
-    x[0, 0] = torch.inf
-    if columns_side_by_side:
-        weight = weight.t().contiguous().t()
-    actual = infini.ops.linear_activation(x, weight, bias, activation=activation)
-    if dtype in (torch.float64, torch.float32):  # the sums are results of the dtype themselves
-        expected = activate(activation, infini.ops.linear(x, weight, bias))
-    elif activation == "relu":  # which no rounding changes
-        expected = infini.ops.relu(infini.ops.linear(x, weight, bias))
-    else:
-        sums = infini.ops.linear(x.float(), weight.float(), bias.float())
-        expected = activate(activation, sums).to(dtype)
-        torch.testing.assert_close(
-            actual, expected, rtol=2 * torch.finfo(dtype).eps, atol=1e-6, equal_nan=True
-        )
-        return
-    assert torch.equal(actual.nan_to_num(7), expected.nan_to_num(7))
-
-
-def test_an_unknown_activation_lists_the_known_ones() -> None:
-    x = torch.ones(2, 3)
-    with pytest.raises(ValueError, match="`activation` must be one of `relu`, `silu`, `gelu`"):
-        infini.ops.linear_activation(x, x, activation="swish")
-
-
 FEW_ROWS = """
 import sys
 import torch
