@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from ci.packages import PACKAGES, install_options
+from ci.native import ROOT
+from ci.packages import PACKAGES, install_options, tomllib
 from ci.tests.conftest import MakeTree
 
 SOURCES = {"packages/infinirt/src/a.cc": "", "packages/infiniops/src/b.cc": ""}
@@ -48,3 +51,20 @@ def test_compiled_packages_are_not_editable_in_sessions(make_tree: MakeTree) -> 
     assert [o for o in options if o.startswith("--no-editable")] == [
         f"--no-editable-package={name}" for name in compiled
     ]
+
+
+def test_readmes_install_the_torch_that_the_packages_are_tested_with() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["uv"]
+    (tested,) = [text for text in settings["constraint-dependencies"] if text.startswith("torch")]
+    installed = {
+        (package.name, torch)
+        for package in PACKAGES
+        for line in re.findall(
+            r"^ *(?:python -m )?pip install (.*)$",
+            (package.folder / "README.md").read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+        for torch in re.findall(r"""(?<![^\s'"])torch(?![-\w])[^\s'"]*""", line)
+    }
+    assert {torch for _, torch in installed} == {tested}
+    assert {name for name, _ in installed} == {"linked-resolver", "torch-infini"}

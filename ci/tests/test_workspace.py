@@ -162,6 +162,25 @@ def test_pages_left_to_a_package_are_run_there(page: str, test: str) -> None:
     assert "python" in text
 
 
+def test_documented_builds_of_a_package_use_all_cores() -> None:
+    """CMake's own choice, make, takes one, unless it is told."""
+    builds = {}
+    for path in files_of(ROOT, ["README.md", "docs", "packages"]):
+        if path.suffix == ".md" and "tests" not in path.parts:
+            text = (ROOT / path).read_text(encoding="utf-8").replace("\\\n", " ")
+            for options, folder in re.findall(
+                r"^ +cmake -S packages/\w+ (.*?-B (\S+).*)$", text, re.MULTILINE
+            ):
+                build = re.search(
+                    rf"^ +cmake --build {folder}(?!\S| --target).*$", text, re.MULTILINE
+                )
+                if build is not None:  # nothing is compiled for the target of a page
+                    builds[f"{path}: {build[0].strip()}"] = options + build[0]
+    assert len(builds) >= 4
+    slow = [build for build, text in builds.items() if not re.search("Ninja|--parallel", text)]
+    assert slow == []
+
+
 @pytest.mark.parametrize("page", PROGRAMS)
 def test_programs_in_the_documentation_run(page: str, tmp_path: Path) -> None:
     _link_examples(Path(page), tmp_path)

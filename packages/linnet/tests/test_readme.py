@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_the_commands_shown_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
     # `run` needs weights; tests/generation/test_run_command.py has it.
     commands = re.findall(r"^    linnet (?!run )(.*)$", README, re.MULTILINE)
     assert len(commands) == 3
-    assert all(main(command.split()) == 0 for command in commands)
+    assert all(main(shlex.split(command, comments=True)) == 0 for command in commands)
 
 
 def test_every_folder_listed_exists() -> None:
