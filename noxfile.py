@@ -159,6 +159,6 @@ def add_peers(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Runs every benchmark, or those that arguments name (infinirt, linked, device, plans, decode,
-    and ops, matrix, attention, accuracy, which `kernels` names together); results go to
+    and ops, matrix, attention, rows, accuracy, which `kernels` names together); results go to
     `build/bench/` as JSON and a table."""
     work(session, "torch", "torch-infini", "oracle", then=add_peers)

@@ -19,6 +19,7 @@ PROGRAMS = {
     "ops": "packages/infiniops/benchmarks/run.py",
     "matrix": "packages/infiniops/benchmarks/matrix.py",
     "attention": "packages/infiniops/benchmarks/attention.py",
+    "rows": "packages/infiniops/benchmarks/rows.py",
     "accuracy": "packages/infiniops/benchmarks/accuracy.py",
     "linked": "packages/linked-resolver/benchmarks/prove.py",
     "device": "packages/torch-infini/benchmarks/run.py",
@@ -28,7 +29,7 @@ PROGRAMS = {
 NAMES = ("infinirt", *PROGRAMS)
 
 #: Names that mean several.
-GROUPS = {"kernels": ("ops", "matrix", "attention", "accuracy")}
+GROUPS = {"kernels": ("ops", "matrix", "attention", "rows", "accuracy")}
 
 
 def steps(arguments: Sequence[str]) -> list[Step]:
