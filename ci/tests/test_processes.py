@@ -12,8 +12,10 @@ from ci.processes import descendants_of
 
 # A session whose child has a child; both say that they run, on the pipe that all three share.
 SESSION = """
-import subprocess, sys
+import signal, subprocess, sys
 from ci.processes import end_descendants_too
+# A shell starts what runs in the background with SIGINT ignored, and these tests too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 end_descendants_too()
 child = "import subprocess; subprocess.run(['sh', '-c', 'echo ready; exec sleep 600'])"
 try:

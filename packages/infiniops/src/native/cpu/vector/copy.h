@@ -3,6 +3,7 @@
 #define INFINI_OPS_NATIVE_CPU_VECTOR_COPY_H_
 
 #include "native/cpu/vector/pointwise.h"
+#include "native/cpu/vector/transpose.h"
 
 namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 
@@ -10,21 +11,24 @@ namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 /// first-level cache.
 inline constexpr std::int64_t kTile = 32;
 
-/// Copies a matrix whose rows lie side by side in `to` and whose columns do in `from`.
+/// Copies a matrix whose rows lie side by side in `to` and whose columns do in `from`; strides
+/// count bytes.
 template <typename Word>
-void CopyTransposed(const char* from, std::int64_t from_row, char* to, std::int64_t to_row,
-                    std::int64_t rows, std::int64_t columns, std::int64_t from_column) {
+void CopyColumns(const char* from, std::int64_t from_column, std::int64_t rows,
+                 std::int64_t columns, char* to, std::int64_t to_row) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(Word));
+  if constexpr (kSize == 2 || kSize == 4 || kSize == 8) {
+    CopyTransposed(reinterpret_cast<const Word*>(from), from_column / kSize, rows, columns,
+                   reinterpret_cast<Word*>(to), to_row / kSize);
+    return;
+  }
   for (std::int64_t begin = 0; begin < columns; begin += kTile) {
     const std::int64_t end = columns - begin < kTile ? columns : begin + kTile;
     for (std::int64_t row = 0; row < rows; ++row) {
-      const char* source = from + row * from_row + begin * from_column;
-      char* target = to + row * to_row + begin * static_cast<std::int64_t>(sizeof(Word));
       for (std::int64_t column = begin; column < end; ++column) {
         Word word;
-        std::memcpy(&word, source, sizeof(word));
-        std::memcpy(target, &word, sizeof(word));
-        source += from_column;
-        target += sizeof(Word);
+        std::memcpy(&word, from + row * kSize + column * from_column, sizeof(word));
+        std::memcpy(to + row * to_row + column * kSize, &word, sizeof(word));
       }
     }
   }
@@ -59,28 +63,27 @@ inline void CopyLoop(const StridedLoop<2>& loop, std::int64_t size) {
   const std::int64_t strips = (loop.sizes[dim] + kTile - 1) / kTile;
   const std::int64_t matrices = loop.count / columns / loop.sizes[dim];
   const std::int64_t grain = kElementGrain / (columns * kTile);
-  rt::ParallelFor(matrices * strips, grain > 0 ? grain : 1,
-                  [&](std::int64_t begin, std::int64_t end) {
-                    for (std::int64_t index = begin; index < end; ++index) {
-                      std::int64_t rest = index / strips;
-                      const std::int64_t first = index % strips * kTile;
-                      const char* from = loop.data[1] + first * loop.strides[dim][1];
-                      char* to = loop.data[0] + first * loop.strides[dim][0];
-                      for (int other = 1; other < loop.rank; ++other) {
-                        if (other == dim) continue;
-                        from += rest % loop.sizes[other] * loop.strides[other][1];
-                        to += rest % loop.sizes[other] * loop.strides[other][0];
-                        rest /= loop.sizes[other];
-                      }
-                      const std::int64_t left = loop.sizes[dim] - first;
-                      const std::int64_t rows = left < kTile ? left : kTile;
-                      const auto copy = [&]<typename Word>(Type<Word>) {
-                        CopyTransposed<Word>(from, loop.strides[dim][1], to, loop.strides[dim][0],
-                                             rows, columns, loop.strides[0][1]);
-                      };
-                      VisitElementSize(size, copy);
-                    }
-                  });
+  rt::ParallelFor(
+      matrices * strips, grain > 0 ? grain : 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t index = begin; index < end; ++index) {
+          std::int64_t rest = index / strips;
+          const std::int64_t first = index % strips * kTile;
+          const char* from = loop.data[1] + first * loop.strides[dim][1];
+          char* to = loop.data[0] + first * loop.strides[dim][0];
+          for (int other = 1; other < loop.rank; ++other) {
+            if (other == dim) continue;
+            from += rest % loop.sizes[other] * loop.strides[other][1];
+            to += rest % loop.sizes[other] * loop.strides[other][0];
+            rest /= loop.sizes[other];
+          }
+          const std::int64_t left = loop.sizes[dim] - first;
+          const std::int64_t rows = left < kTile ? left : kTile;
+          const auto copy = [&]<typename Word>(Type<Word>) {
+            CopyColumns<Word>(from, loop.strides[0][1], rows, columns, to, loop.strides[dim][0]);
+          };
+          VisitElementSize(size, copy);
+        }
+      });
 }
 
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA
