@@ -46,19 +46,21 @@ void Run(const TakeTask& task) {
   const bool whole = task.slice.rank == 1 && task.slice.strides[0][0] == task.size &&
                      task.slice.strides[0][1] == task.size;
   const std::int64_t grain = kElementGrain / count;
-  rt::ParallelFor(
-      task.indices.rows.count, grain > 0 ? grain : 1, [&](std::int64_t begin, std::int64_t end) {
-        StridedLoop<2> loop = task.slice;
-        for (std::int64_t j = begin; j < end; ++j) {
-          loop.data[0] = task.slice.data[0] + task.places.Offset(j) * task.size;
-          loop.data[1] = task.slice.data[1] + task.indices.Get(j) * task.in_step;
-          if (whole) {
-            std::memcpy(loop.data[0], loop.data[1], static_cast<std::size_t>(count * task.size));
-          } else {
-            CopyLoop(loop, task.size);
-          }
-        }
-      });
+  rt::ParallelFor(task.indices.rows.count, grain > 0 ? grain : 1,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    StridedLoop<2> loop = task.slice;
+                    for (std::int64_t j = begin; j < end; ++j) {
+                      loop.data[0] = task.slice.data[0] + task.places.Offset(j) * task.size;
+                      loop.data[1] = task.slice.data[1] + task.indices.Get(j) * task.in_step;
+                      if (whole) {
+                        const std::int64_t next = task.indices.Get(j + 1 < end ? j + 1 : j);
+                        CopyAndAsk(loop.data[1], task.slice.data[1] + next * task.in_step,
+                                   count * task.size, loop.data[0]);
+                      } else {
+                        CopyLoop(loop, task.size);
+                      }
+                    }
+                  });
 }
 
 }  // namespace infini::ops::cpu::INFINI_OPS_CPU_ISA

@@ -11,6 +11,20 @@ namespace infini::ops::cpu::INFINI_OPS_CPU_ISA {
 /// first-level cache.
 inline constexpr std::int64_t kTile = 32;
 
+/// Copies `bytes` bytes, and asks memory for as many at `next`, which are wanted next: what lies
+/// where no processor can guess it then costs no waiting.
+inline void CopyAndAsk(const char* from, const char* next, std::int64_t bytes, char* to) {
+  constexpr std::int64_t kLine = 64;
+  std::int64_t at = 0;
+  for (; at + kLine <= bytes; at += kLine) {
+    __builtin_prefetch(next + at, 0, 2);
+    std::memcpy(to + at, from + at, kLine);
+  }
+  if (at == bytes) return;
+  __builtin_prefetch(next + at, 0, 2);
+  std::memcpy(to + at, from + at, static_cast<std::size_t>(bytes - at));
+}
+
 /// Copies a matrix whose rows lie side by side in `to` and whose columns do in `from`; strides
 /// count bytes.
 template <typename Word>
