@@ -85,7 +85,7 @@ def test_contents_follow_names_and_sizes_of_what_is_seen(tmp_path: Path) -> None
     (tmp_path / "log/b").touch()
     (tmp_path / "sub/log").touch()
     assert contents() == whole
-    (tmp_path / "sub/a").write_text("fo", encoding="utf-8")
+    (tmp_path / "sub/a").write_text("f", encoding="utf-8")
     assert contents() != whole
     (tmp_path / "sub/a").write_text("four", encoding="utf-8")
     assert contents() == whole
