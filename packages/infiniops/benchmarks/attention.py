@@ -10,14 +10,10 @@ least of many rounds.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 import torch
-from timing import Call, Results, add_ratio, least_seconds, write_results
+from timing import Call, Results, add_ratio, least_seconds, options_of, write_results
 
 import infini.ops
-from infini import rt
 
 COLD_BYTES = 160_000_000
 """Bytes of caches that decode reads in turn; more than a processor's cache holds."""
@@ -128,13 +124,7 @@ def name(dtype: torch.dtype) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=rt.get_num_threads())
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--output", type=Path, help="file for the results as JSON")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    rt.set_num_threads(options.threads)
+    options = options_of(__doc__)
     torch.manual_seed(1)
     print(f"{options.threads} threads\n")
     print("| case | dtype | time | against | ratio |")

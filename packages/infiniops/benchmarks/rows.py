@@ -11,18 +11,15 @@ disturb less.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from timing import Call, Results, add_ratio, least_seconds, write_results
+from timing import Call, Results, add_ratio, least_seconds, options_of, write_results
 from torch.nn import functional
 
 import infini.ops
-from infini import rt
 
 ROWS = (16, 256, 2048)
 LENGTH = 4096
@@ -91,13 +88,7 @@ def cases(rows: int, dtype: torch.dtype) -> Iterator[Case]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=rt.get_num_threads())
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--output", type=Path, help="file for the results as JSON")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    rt.set_num_threads(options.threads)
+    options = options_of(__doc__)
     torch.manual_seed(1)
     clock = time.thread_time if options.threads == 1 else time.perf_counter
     results: Results = {}

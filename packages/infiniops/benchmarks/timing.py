@@ -6,6 +6,7 @@ Results have the form that every benchmark of the workspace writes with `--outpu
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import time
@@ -13,9 +14,25 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import torch
+
+from infini import rt
+
 Call: TypeAlias = Callable[[], object]
 Clock: TypeAlias = Callable[[], float]
 Results: TypeAlias = dict[str, dict[str, Any]]
+
+
+def options_of(description: str | None) -> argparse.Namespace:
+    """Reads `--threads`, `--rounds` and `--output`, and has torch and InfiniOps use the threads."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--threads", type=int, default=rt.get_num_threads())
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--output", type=Path, help="file for the results as JSON")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    rt.set_num_threads(options.threads)
+    return options
 
 
 def least_seconds(
