@@ -77,31 +77,20 @@ def work(
     refuse_unknown_arguments(session)
     with told(session), lock.held(Path(f"{session.virtualenv.location}.lock"), session.warn):
         mend(session)
-        install_and_run(session, groups, workspace, without, then)
-
-
-def install_and_run(
-    session: nox.Session,
-    groups: Sequence[str],
-    workspace: bool,
-    without: Sequence[str],
-    then: Callable[[nox.Session], None] | None,
-) -> None:
-    """What `work` does while no other process works in the session's environment."""
-    start = time.perf_counter()
-    leave_out_foreign_parts(session)
-    session.env["UV_PROJECT_ENVIRONMENT"] = session.virtualenv.location
-    session.env["UV_PYTHON"] = session.virtualenv.location
-    session.env["UV_PYTHON_DOWNLOADS"] = os.environ.get("UV_PYTHON_DOWNLOADS", "never")
-    session.env.update(toolchain.locale_for(ROOT, locale.nl_langinfo(locale.CODESET)))
-    # Sessions share the trees in which packages are compiled.
-    with lock.held(Path(session.virtualenv.location).with_name("install.lock"), session.warn):
-        install(session, groups, workspace, without)
-        if then is not None:
-            then(session)
-    seconds = f"--setup-seconds={time.perf_counter() - start:.1f}"
-    session.run("python", "-m", "ci", seconds, session.name, *session.posargs)
-    processes.go_on()
+        start = time.perf_counter()
+        leave_out_foreign_parts(session)
+        session.env["UV_PROJECT_ENVIRONMENT"] = session.virtualenv.location
+        session.env["UV_PYTHON"] = session.virtualenv.location
+        session.env["UV_PYTHON_DOWNLOADS"] = os.environ.get("UV_PYTHON_DOWNLOADS", "never")
+        session.env.update(toolchain.locale_for(ROOT, locale.nl_langinfo(locale.CODESET)))
+        # Sessions share the trees in which packages are compiled.
+        with lock.held(Path(session.virtualenv.location).with_name("install.lock"), session.warn):
+            install(session, groups, workspace, without)
+            if then is not None:
+                then(session)
+        seconds = f"--setup-seconds={time.perf_counter() - start:.1f}"
+        session.run("python", "-m", "ci", seconds, session.name, *session.posargs)
+        processes.go_on()
 
 
 def leave_out_foreign_parts(session: nox.Session) -> None:
